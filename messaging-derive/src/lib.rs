@@ -1,0 +1,1 @@
+//! The macros of the `messaging` crate; use them through it.

@@ -1,0 +1,202 @@
+//! The application: providers, plugins, boot and stop.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use messaging::prelude::*;
+//!
+//! trait Greeter: Send + Sync { fn greet(&self) -> String; }
+//!
+//! #[derive(Injectable)]
+//! struct Polite { config: Arc<Config> }
+//! struct Config { name: &'static str }
+//!
+//! impl Greeter for Polite {
+//!     fn greet(&self) -> String { format!("good morning, {}", self.config.name) }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BootError> {
+//! let app = Application::builder()
+//!     .value(Config { name: "Ada" })
+//!     .bind(|greeter: Arc<Polite>| greeter as Arc<dyn Greeter>)
+//!     .create().await?;
+//! assert_eq!(app.get::<dyn Greeter>().await?.greet(), "good morning, Ada");
+//! # Ok(()) }
+//! ```
+
+mod boot_error;
+mod builder;
+mod container;
+mod factory;
+mod graph;
+mod injectable;
+mod plugin;
+mod provider;
+mod scope;
+mod signals;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::violation::{Violation, ViolationKind};
+use builder::CloseHook;
+
+pub use boot_error::BootError;
+pub use builder::ApplicationBuilder;
+pub use container::{Container, Scope};
+pub use factory::Factory;
+pub use graph::Requirement;
+pub use injectable::{Dependency, Injectable, Key, Lifetime};
+pub use plugin::{Plugin, Registry};
+pub use provider::Provider;
+pub use scope::{Resolver, Slots};
+
+pub(crate) use container::Numbering;
+pub(crate) use injectable::short_name;
+pub(crate) use scope::Plan;
+
+/// A checked application: `run` it, or `start` and `stop` it.
+pub struct Application {
+    container: Container,
+    state: Mutex<State>,
+    stopping: CancellationToken,
+    hurry: CancellationToken,
+    close_hooks: Vec<CloseHook>,
+    close_timeout: Duration,
+}
+
+struct State {
+    plugins: Vec<Box<dyn Plugin>>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Created,
+    Started,
+    Stopped,
+}
+
+impl Application {
+    /// Starts to describe an application.
+    #[must_use]
+    pub fn builder() -> ApplicationBuilder {
+        ApplicationBuilder::default()
+    }
+
+    /// The singleton of that type, built if it is not there yet.
+    ///
+    /// # Errors
+    /// Nothing provides it, it lives in scopes only, or a constructor failed.
+    pub async fn get<T: ?Sized + Send + Sync + 'static>(&self) -> Result<Arc<T>, BootError> {
+        self.container.get().await
+    }
+
+    /// Opens a scope by hand, for request-scoped instances outside of a delivery.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.container.scope()
+    }
+
+    /// Starts the plugins, in order. Does nothing when started already.
+    ///
+    /// # Errors
+    /// What kept one of them from starting; those that had started are stopped again. A stopped application does not start.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, some plugins may have started; [`stop`](Self::stop) stops them.
+    pub async fn start(&self) -> Result<(), BootError> {
+        let mut state = self.state.lock().await;
+        match state.phase {
+            Phase::Started => return Ok(()),
+            Phase::Stopped => return Err(stopped()),
+            Phase::Created => state.phase = Phase::Started,
+        }
+        let started = tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => Err(stopped()),
+            started = start_all(&mut state.plugins) => started,
+        };
+        if started.is_err() {
+            self.stop_all(&mut state).await;
+        }
+        started
+    }
+
+    /// Stops what was started, in reverse, then closes the singletons, the last built first.
+    ///
+    /// Idempotent: calls at the same time return when the first is done, later ones at once. A start under way is cut off.
+    /// Its time is bounded by the plugins' options and [`ApplicationBuilder::close_timeout`].
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the next call goes on.
+    pub async fn stop(&self) {
+        self.stopping.cancel();
+        let mut state = self.state.lock().await;
+        self.stop_all(&mut state).await;
+    }
+
+    /// Starts, waits for SIGINT or SIGTERM, and stops; a second signal cuts the wait for running handlers short.
+    ///
+    /// # Errors
+    /// What kept it from starting.
+    pub async fn run(&self) -> Result<(), BootError> {
+        let mut signals = signals::Signals::listen()?;
+        tokio::select! {
+            started = self.start() => started?,
+            () = signals.next() => {
+                self.stop().await;
+                return Ok(());
+            }
+        }
+        tokio::select! {
+            () = signals.next() => tracing::info!("stopping; a second signal waits for nobody"),
+            () = self.stopping.cancelled() => (),
+        }
+        tokio::select! {
+            () = self.stop() => (),
+            () = async {
+                signals.next().await;
+                self.hurry.cancel();
+                std::future::pending().await
+            } => (),
+        }
+        Ok(())
+    }
+
+    async fn stop_all(&self, state: &mut State) {
+        if state.phase == Phase::Stopped {
+            return;
+        }
+        for plugin in state.plugins.iter_mut().rev() {
+            plugin.stop(&self.hurry).await;
+        }
+        for (key, instance) in self.container.tear_down().await {
+            for hook in self.close_hooks.iter().filter(|hook| hook.key == key) {
+                hook.close(&instance, self.close_timeout).await;
+            }
+        }
+        state.phase = Phase::Stopped;
+    }
+}
+
+async fn start_all(plugins: &mut [Box<dyn Plugin>]) -> Result<(), BootError> {
+    for plugin in plugins {
+        plugin.start().await?;
+    }
+    Ok(())
+}
+
+fn stopped() -> BootError {
+    let fix = "create another application; one that was stopped does not start again";
+    BootError::from(vec![Violation::new(ViolationKind::Options, "the application was stopped", fix)])
+}
+
+impl fmt::Debug for Application {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Application").field("container", &self.container).finish_non_exhaustive()
+    }
+}
