@@ -45,6 +45,8 @@ pub struct Capabilities {
     pub release_counts: bool,
     /// Whether a run that ended in a crash counts as an attempt.
     pub crash_counts: bool,
+    /// The longest that a handler may run before the broker takes the message back; the engine cuts it off at that.
+    pub max_run: Option<Duration>,
     /// The longest delay of a publish; zero means that a delayed publish is an error.
     pub max_publish_delay: Duration,
     /// Which order is kept.

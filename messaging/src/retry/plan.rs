@@ -196,6 +196,7 @@ mod tests {
         delivery_count: DeliveryCount::Failures,
         release_counts: false,
         crash_counts: true,
+        max_run: None,
         max_publish_delay: Duration::MAX,
         order: Order::Queue,
         keys: false,
