@@ -109,9 +109,8 @@ impl DecodeError {
     fn new(body: &[u8], codec: &dyn Codec, source: BoxError) -> Self {
         let content_type = codec.content_type().to_owned();
         let failed = Decoding::Failed { content_type, source };
-        let well_formed = codec
-            .decode(body, &mut |reader| erased_serde::deserialize::<IgnoredAny>(reader).map(drop))
-            .is_ok();
+        let well_formed =
+            codec.decode(body, &mut |reader| erased_serde::deserialize::<IgnoredAny>(reader).map(drop)).is_ok();
         if well_formed { Self::Shape(MessageValidationError(failed)) } else { Self::Codec(CodecError(failed)) }
     }
 }
@@ -158,10 +157,17 @@ error!(CodecError);
 error!(MessageValidationError);
 
 /// The codecs of an application, chosen by content type.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Codecs {
     others: Vec<Arc<dyn Codec>>,
-    publish: Option<Arc<dyn Codec>>,
+    publish: Arc<dyn Codec>,
+    publish_type: Arc<str>,
+}
+
+impl Default for Codecs {
+    fn default() -> Self {
+        Self { others: Vec::new(), publish: Arc::new(Json), publish_type: Arc::from(Json::CONTENT_TYPE) }
+    }
 }
 
 impl Codecs {
@@ -172,23 +178,35 @@ impl Codecs {
 
     pub(crate) fn publish_with(&mut self, codec: Arc<dyn Codec>) {
         self.add(Arc::clone(&codec));
-        self.publish = Some(codec);
+        self.publish_type = Arc::from(codec.content_type());
+        self.publish = codec;
     }
 
     /// The codec that a publish uses when it names no content type.
-    pub(crate) fn default(&self) -> &dyn Codec {
-        self.publish.as_deref().unwrap_or(&Json)
+    pub(crate) fn for_publish(&self) -> &dyn Codec {
+        &*self.publish
+    }
+
+    /// Its content type, shared.
+    pub(crate) fn default_content_type(&self) -> Arc<str> {
+        Arc::clone(&self.publish_type)
     }
 
     pub(crate) fn find(&self, content_type: &str) -> Option<&dyn Codec> {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         let named = |known: &str| known.eq_ignore_ascii_case(essence);
-        self.others.iter().map(|codec| &**codec).find(|codec| named(codec.content_type())).or_else(|| {
-            (named(Json::CONTENT_TYPE) || essence.ends_with("+json")).then_some(&Json as &dyn Codec)
-        })
+        self.others
+            .iter()
+            .map(|codec| &**codec)
+            .find(|codec| named(codec.content_type()))
+            .or_else(|| (named(Json::CONTENT_TYPE) || essence.ends_with("+json")).then_some(&Json as &dyn Codec))
     }
 
-    pub(crate) fn decode<T: DeserializeOwned>(&self, content_type: Option<&str>, body: &[u8]) -> Result<T, DecodeError> {
+    pub(crate) fn decode<T: DeserializeOwned>(
+        &self,
+        content_type: Option<&str>,
+        body: &[u8],
+    ) -> Result<T, DecodeError> {
         if self.others.is_empty() && content_type.is_none_or(|content_type| content_type == Json::CONTENT_TYPE) {
             return Json::read(body);
         }

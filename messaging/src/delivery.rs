@@ -36,7 +36,7 @@ pub trait Settler: Send + fmt::Debug {
         true
     }
 
-    /// Told just before user code runs.
+    /// Told just before user code runs; may be told more than once.
     fn started(&mut self) {}
 
     /// What the broker knows this message by, across redeliveries; without it the message id serves.

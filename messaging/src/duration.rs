@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
-const UNITS: [(u128, &str); 5] =
-    [(86_400_000_000_000, "d"), (3_600_000_000_000, "h"), (60_000_000_000, "min"), (1_000_000_000, "s"), (1_000_000, "ms")];
+const UNITS: [(u128, &str); 5] = [
+    (86_400_000_000_000, "d"),
+    (3_600_000_000_000, "h"),
+    (60_000_000_000, "min"),
+    (1_000_000_000, "s"),
+    (1_000_000, "ms"),
+];
 
 /// A thousand years; whatever is longer is a number that saturated.
 const ENDLESS: Duration = Duration::from_secs(1_000 * 365 * 86_400);

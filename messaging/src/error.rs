@@ -87,11 +87,9 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match self.kind {
             ErrorKind::Connection | ErrorKind::Rejected | ErrorKind::Unconfirmed | ErrorKind::Unroutable => true,
-            ErrorKind::Config
-            | ErrorKind::TooLarge
-            | ErrorKind::Unsupported
-            | ErrorKind::Codec
-            | ErrorKind::Closed => false,
+            ErrorKind::Config | ErrorKind::TooLarge | ErrorKind::Unsupported | ErrorKind::Codec | ErrorKind::Closed => {
+                false
+            }
         }
     }
 

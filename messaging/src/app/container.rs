@@ -68,6 +68,10 @@ impl Container {
         Scope { container: self.clone(), numbering: Numbering::default(), slots: Slots::default() }
     }
 
+    pub(crate) fn lifetime(&self, key: Key) -> Option<Lifetime> {
+        self.0.graph.lifetime(key)
+    }
+
     pub(crate) fn provides(&self, key: Key) -> bool {
         self.0.graph.get(key).is_some()
     }
@@ -112,7 +116,9 @@ impl Container {
         let singletons = self.0.singletons.lock().await;
         let mut steps = Vec::new();
         for key in graph.closure(roots.iter().copied()) {
-            let Some(provider) = graph.get(key).filter(|provider| provider.lifetime == Lifetime::Request) else { continue };
+            let Some(provider) = graph.get(key).filter(|provider| provider.lifetime == Lifetime::Request) else {
+                continue;
+            };
             if matches!(provider.make, Make::Alias(_)) {
                 continue;
             }
@@ -225,7 +231,8 @@ impl Scope {
         }
         let plan = self.container.plan(&[key], &mut self.numbering).await.map_err(BootError::from)?;
         let failed = |error: BuildError| {
-            let violation = Violation::new(ViolationKind::Constructor, format!("cannot be built: {}", chain(&*error.source)), "");
+            let violation =
+                Violation::new(ViolationKind::Constructor, format!("cannot be built: {}", chain(&*error.source)), "");
             BootError::from(vec![violation.subject(error.key.to_string())])
         };
         plan.fill(&mut self.slots).await.map_err(failed)?;

@@ -25,8 +25,7 @@ pub(crate) struct Graph {
     order: Vec<Key>,
 }
 
-const REQUEST_FIX: &str =
-    "make it live as long as what it needs: `#[injectable(scope = \"request\")]`, `.per_request()`, or for a consumer `scope = \"request\"`";
+const REQUEST_FIX: &str = "make it live as long as what it needs: `#[injectable(scope = \"request\")]`, `.per_request()`, or for a consumer `scope = \"request\"`";
 
 impl Graph {
     /// Puts replacements in place and drops fallbacks that are not needed; reports what is there twice or replaces nothing.
@@ -122,11 +121,17 @@ impl Graph {
         }
         for requirement in requirements.iter().filter(|requirement| requirement.lifetime == Lifetime::Singleton) {
             if self.lifetime(requirement.key) == Some(Lifetime::Request) {
-                violations.push(Violation::new(
-                    ViolationKind::Graph,
-                    format!("lives as long as the application and needs {}, which lives for one delivery", requirement.key),
-                    REQUEST_FIX,
-                ).subject(requirement.who.clone()));
+                violations.push(
+                    Violation::new(
+                        ViolationKind::Graph,
+                        format!(
+                            "lives as long as the application and needs {}, which lives for one delivery",
+                            requirement.key
+                        ),
+                        REQUEST_FIX,
+                    )
+                    .subject(requirement.who.clone()),
+                );
             }
         }
     }

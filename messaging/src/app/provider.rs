@@ -39,7 +39,8 @@ pub struct Provider {
 type Building = Pin<Box<dyn Future<Output = Result<Instance, BoxError>> + Send>>;
 
 /// Makes an alias's reader and export of its source's reader.
-pub(crate) type Compose = Arc<dyn Fn(&Arc<dyn Any + Send + Sync>) -> Option<(Arc<dyn Any + Send + Sync>, Export)> + Send + Sync>;
+pub(crate) type Compose =
+    Arc<dyn Fn(&Arc<dyn Any + Send + Sync>) -> Option<(Arc<dyn Any + Send + Sync>, Export)> + Send + Sync>;
 
 /// Turns an instance into an `Arc<T>` behind `Any`, for those who hold singletons.
 pub(crate) type Export = Arc<dyn Fn(&Instance) -> Option<Arc<dyn Any + Send + Sync>> + Send + Sync>;
@@ -140,15 +141,7 @@ impl Provider {
 
     fn read_by<T: ?Sized + Send + Sync + 'static>(dependencies: Vec<Key>, make: Make, reader: Reader<T>) -> Self {
         let (reader, export) = reader.erase();
-        Self {
-            key: Key::of::<T>(),
-            lifetime: Lifetime::Singleton,
-            dependencies,
-            make,
-            reader,
-            export,
-            fallback: false,
-        }
+        Self { key: Key::of::<T>(), lifetime: Lifetime::Singleton, dependencies, make, reader, export, fallback: false }
     }
 
     /// A type that says itself what it is built from, with the lifetime it declares.

@@ -110,6 +110,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether anything comes from the scope and not from the application.
+    pub(crate) fn has_slots(&self) -> bool {
+        !self.steps.is_empty() || self.inputs.iter().any(|input| matches!(input.source, Source::Slot(..)))
+    }
+
     /// Builds what is not there yet.
     pub(crate) async fn fill(&self, slots: &mut Slots) -> Result<(), BuildError> {
         for step in &*self.steps {

@@ -9,7 +9,8 @@ mod router;
 pub use declaration::{Consumer, DeadLetter, Declaration};
 pub use extract::{FromHeader, FromMessage, Inject, Message, MessageContext, Unvalidated};
 pub use handlers::{
-    BoxFuture, HandlerEntry, HandlerResult, Handlers, HandlerTable, OnError, OnErrorResult, RetryFilter,
+    BoxFuture, HandlerEntry, HandlerResult, HandlerTable, Handlers, OnError, OnErrorResult, RetryFilter, Run,
+    RunOnError,
 };
 pub use pattern::Pattern;
 

@@ -15,16 +15,15 @@ pub(crate) struct Router {
 
 impl Router {
     /// Sorts handlers by what they match; refuses two that could match the same type with equal right.
-    pub(crate) fn new<'h>(
-        handlers: impl Iterator<Item = (&'h str, Option<&'h str>)>,
-    ) -> Result<Self, Vec<Violation>> {
+    pub(crate) fn new<'h>(handlers: impl Iterator<Item = (&'h str, Option<&'h str>)>) -> Result<Self, Vec<Violation>> {
         let mut router = Self { exact: HashMap::new(), patterns: Vec::new(), default: None };
         let mut violations = Vec::new();
         let mut names = Vec::new();
         for (index, (name, pattern)) in handlers.enumerate() {
             names.push(name);
             if let Some(other) = router.add(index, pattern.filter(|pattern| !pattern.is_empty()), &mut violations) {
-                let what = pattern.map_or("are both the default handler".into(), |pattern| format!("both handle `{pattern}`"));
+                let what =
+                    pattern.map_or("are both the default handler".into(), |pattern| format!("both handle `{pattern}`"));
                 violations.push(Violation::new(
                     ViolationKind::Handlers,
                     format!("`{}` and `{name}` {what}", names[other]),
@@ -50,7 +49,11 @@ impl Router {
         };
         let pattern = Pattern::new(text);
         if text.contains('\u{10FFFF}') {
-            violations.push(Violation::new(ViolationKind::Handlers, format!("`{text}` has a character that no type has"), "remove it"));
+            violations.push(Violation::new(
+                ViolationKind::Handlers,
+                format!("`{text}` has a character that no type has"),
+                "remove it",
+            ));
         }
         if pattern.is_exact() {
             let other = self.exact.get(text).copied();

@@ -29,7 +29,10 @@ inventory::collect!(DriverFactory);
 /// repeats the URL, which may hold a password.
 pub fn driver_from_url(url: &str) -> Result<Arc<dyn MessagingDriver>, Error> {
     let Some((scheme, _)) = url.split_once(':') else {
-        return Err(Error::new(ErrorKind::Config, "a driver URL starts with a scheme, as in `memory:` or `amqp://host`"));
+        return Err(Error::new(
+            ErrorKind::Config,
+            "a driver URL starts with a scheme, as in `memory:` or `amqp://host`",
+        ));
     };
     let mut known = Vec::new();
     for factory in inventory::iter::<DriverFactory> {

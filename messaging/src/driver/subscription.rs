@@ -35,12 +35,7 @@ pub trait Lane: Send {
     ///
     /// # Errors
     /// Why there will be no more.
-    fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-        max: usize,
-        out: &mut VecDeque<Delivery>,
-    ) -> Poll<Result<(), Ended>>;
+    fn poll_next(&mut self, cx: &mut Context<'_>, max: usize, out: &mut VecDeque<Delivery>) -> Poll<Result<(), Ended>>;
 }
 
 /// Why a lane yields nothing more.

@@ -114,9 +114,9 @@ impl InboundMessage {
     /// The token is made when it is asked for; one that is asked for late is born cancelled.
     #[must_use]
     pub fn signal(&self) -> CancellationToken {
-        let token = self.token.get_or_init(|| {
-            self.parent.as_ref().map_or_else(CancellationToken::new, CancellationToken::child_token)
-        });
+        let token = self
+            .token
+            .get_or_init(|| self.parent.as_ref().map_or_else(CancellationToken::new, CancellationToken::child_token));
         // The flag is set before the token is looked for, and read after it is in place: one of the two sees the other.
         if self.cancelled.load(Ordering::SeqCst) {
             token.cancel();
@@ -138,9 +138,9 @@ impl InboundMessage {
         self.failure.get().map(|text| &**text)
     }
 
-    /// Notes what went wrong; the first note stays.
-    pub(crate) fn note_failure(&self, text: &str) {
-        self.failure.get_or_init(|| Arc::from(text));
+    /// Notes what went wrong, where nothing is noted yet.
+    pub(crate) fn note_failure_with(&self, text: impl FnOnce() -> String) -> &str {
+        self.failure.get_or_init(|| Arc::from(text()))
     }
 
     /// The parts that outlive this delivery; what a driver keeps when it delivers the message again.

@@ -75,7 +75,10 @@ impl RetryPlan {
             );
         }
         if !(0.0..=1.0).contains(&jitter) {
-            return refuse(format!("`jitter` is {jitter}"), "set `jitter` to a number from 0 to 1, the part of a delay that may be added to it");
+            return refuse(
+                format!("`jitter` is {jitter}"),
+                "set `jitter` to a number from 0 to 1, the part of a delay that may be added to it",
+            );
         }
         let plan = Self {
             policy: *policy,
@@ -99,7 +102,9 @@ impl RetryPlan {
         let native = plan.native_delays().len();
         if native > MOST_NATIVE_DELAYS {
             return refuse(
-                format!("the policy has {native} different delays, and {MOST_NATIVE_DELAYS} are the most for one handler"),
+                format!(
+                    "the policy has {native} different delays, and {MOST_NATIVE_DELAYS} are the most for one handler"
+                ),
                 "cap the growth with `max_delay`, or leave `jitter` out",
             );
         }

@@ -1,0 +1,192 @@
+//! The way of a message: `route → admit → process → decide → carry_out`, then the driver settles.
+//!
+//! One straight line. The message goes through the rooms; the right to settle waits in [`Engine::deliver`] and meets the
+//! settlement at the end.
+
+mod carry_out;
+mod copy_gate;
+mod dead_letter;
+mod decide;
+mod events;
+mod layers;
+mod process;
+mod verdicts;
+mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::consumer::{HandlerEntry, OnErrorEntry, Router};
+use crate::delivery::Delivery;
+use crate::driver::MessagingDriver;
+use crate::duration::human;
+use crate::failure::{Failure, FailureKind, Outcome};
+use crate::guard::guarded;
+use crate::headers::WireNames;
+use crate::message::InboundMessage;
+use crate::retry::{Jitter, RetryPlan};
+use crate::scope::Scope;
+use crate::settlement::Settlement;
+
+use carry_out::Terminal;
+use copy_gate::CopyGate;
+use decide::{Decision, decide};
+use process::Processed;
+use verdicts::Verdicts;
+
+pub use events::{Counts, Event, Health, QueueHealth, QueueState};
+pub use layers::{HandlerError, HandlerService, Incoming};
+
+pub(crate) use crate::app::Plan;
+pub(crate) use events::{Events, Listener};
+pub(crate) use layers::{ErasedLayer, Layered, erase};
+pub(crate) use process::Runner;
+pub(crate) use worker::work;
+
+/// A handler with what was proven and compiled for it at boot.
+pub(crate) struct Handler<C> {
+    pub(crate) entry: HandlerEntry<C>,
+    pub(crate) plan: RetryPlan,
+    pub(crate) scope: Plan,
+    /// How long a run may take.
+    pub(crate) limit: Option<Duration>,
+}
+
+/// `#[on_error]` with what was compiled for it at boot; opens a scope of its own where there is none.
+pub(crate) struct OnErrorHandler<C> {
+    pub(crate) entry: OnErrorEntry<C>,
+    pub(crate) scope: Plan,
+}
+
+/// Dispatches the deliveries of one queue to one consumer.
+pub(crate) struct Engine<C> {
+    pub(crate) runner: Arc<Runner<C>>,
+    pub(crate) router: Router,
+    pub(crate) layered: Option<Layered>,
+    pub(crate) driver: Arc<dyn MessagingDriver>,
+    pub(crate) names: WireNames,
+    pub(crate) dead_letter: Option<Arc<str>>,
+    pub(crate) copy_timeout: Duration,
+    pub(crate) events: Arc<Events>,
+    pub(crate) stopping: Arc<AtomicBool>,
+    gate: CopyGate,
+    verdicts: Verdicts,
+}
+
+/// What an engine is made of, beside the consumer.
+pub(crate) struct EngineParts {
+    pub(crate) driver: Arc<dyn MessagingDriver>,
+    pub(crate) names: WireNames,
+    pub(crate) dead_letter: Option<Arc<str>>,
+    pub(crate) copy_timeout: Duration,
+    pub(crate) requeue_delay: Duration,
+    pub(crate) events: Arc<Events>,
+    pub(crate) stopping: Arc<AtomicBool>,
+}
+
+impl<C: Send + Sync + 'static> Engine<C> {
+    pub(crate) fn new(runner: Arc<Runner<C>>, router: Router, layered: Option<Layered>, parts: EngineParts) -> Self {
+        let EngineParts { driver, names, dead_letter, copy_timeout, requeue_delay, events, stopping } = parts;
+        Self {
+            runner,
+            router,
+            layered,
+            driver,
+            names,
+            dead_letter,
+            copy_timeout,
+            events,
+            stopping,
+            gate: CopyGate::new(requeue_delay),
+            verdicts: Verdicts::default(),
+        }
+    }
+
+    /// Takes one delivery from the door to its settlement.
+    ///
+    /// Where it ends without one (the application stops, or the message is no longer ours) the settler's drop gives the
+    /// message back.
+    pub(crate) async fn deliver(&self, delivery: Delivery) {
+        let Delivery { message, mut settler } = delivery;
+        self.events.received();
+        if let Some(terminal) = self.verdicts.recall(&message, &*settler) {
+            if let Some(settlement) = self.end(&message, terminal, &mut *settler).await {
+                settler.settle(settlement);
+            }
+            return;
+        }
+        let handler = self.router.route(message.message_type());
+        let mut scope = None;
+        let outcome = match handler.map(|index| (index, &self.runner.handlers[index])) {
+            None => Err(no_handler(&message)),
+            Some((_, handler)) if !handler.plan.admits(message.attempt()) => Err(exhausted(&message, &handler.plan)),
+            Some((index, _)) => match self.process(index, &message, &mut *settler, &mut scope).await {
+                Processed::Ran(outcome) => outcome,
+                Processed::Unstarted => return,
+            },
+        };
+        let decision = self.decide(handler, &message, &outcome);
+        let settlement = match decision {
+            Decision::Ack => Some(Settlement::Ack),
+            Decision::Retry(step) => Some(Settlement::Retry { step, attempt: message.attempt().next() }),
+            Decision::Fail(reason) => {
+                settler.started();
+                let discard = self.on_error(&message, outcome.as_ref().err(), scope.as_mut()).await;
+                let terminal = Terminal { reason, attempts: message.attempt(), discard };
+                self.end(&message, terminal, &mut *settler).await
+            }
+        };
+        self.dispose(outcome, scope);
+        if let Some(settlement) = settlement {
+            settler.settle(settlement);
+        }
+    }
+
+    fn decide(&self, handler: Option<usize>, message: &InboundMessage, outcome: &Outcome) -> Decision {
+        let Err(failure) = outcome else { return Decision::Ack };
+        let text = message.note_failure_with(|| failure.render());
+        let Some(handler) = handler.map(|index| &self.runner.handlers[index]) else {
+            return decide(outcome, message.attempt(), None, Jitter::default());
+        };
+        if let Some(delay) = failure.requested_delay().filter(|delay| *delay > handler.plan.ceiling()) {
+            tracing::warn!(
+                queue = message.queue(), id = %message.id, error = text,
+                "asked to be retried after {}, which is clamped to the driver's longest delay, {}",
+                human(delay), human(handler.plan.ceiling())
+            );
+        }
+        decide(outcome, message.attempt(), Some(&handler.plan), Jitter::of(fastrand::u8(..)))
+    }
+
+    /// Drops what a failed run left behind; user code can panic there too.
+    fn dispose(&self, outcome: Outcome, scope: Option<Scope<C>>) {
+        if outcome.is_ok() && scope.is_none() {
+            return;
+        }
+        if let Err(panic) = guarded(move || drop((outcome, scope))) {
+            tracing::error!(queue = self.events.queue(), %panic, "dropping what a failed run left behind panicked");
+        }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+fn no_handler(message: &InboundMessage) -> Failure {
+    let text = match message.message_type() {
+        Some(message_type) => format!("no handler for message type `{message_type}`"),
+        None => "no handler for messages without a type".into(),
+    };
+    Failure::of(FailureKind::NoHandler, text)
+}
+
+fn exhausted(message: &InboundMessage, plan: &RetryPlan) -> Failure {
+    let text = format!(
+        "came back as attempt {} of {}: earlier runs ended without a settlement, so it is not run again",
+        message.attempt(),
+        plan.attempts()
+    );
+    Failure::of(FailureKind::Exhausted, text)
+}

@@ -1,0 +1,80 @@
+//! What was decided about messages whose dead-letter copy failed.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::carry_out::Terminal;
+use crate::delivery::Settler;
+use crate::message::InboundMessage;
+
+/// How many are remembered; the oldest is forgotten first, and its message would run again.
+const MOST: usize = 1_024;
+
+/// Remembers terminal verdicts, so that a message that comes back goes straight to its copy: no handler, no `#[on_error]`.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    /// Whether there are any: nearly always there are none, and then nobody is asked for an identity.
+    any: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    known: HashMap<String, Verdict>,
+    order: VecDeque<String>,
+}
+
+struct Verdict {
+    terminal: Terminal,
+    error: Option<Arc<str>>,
+}
+
+impl Verdicts {
+    pub(super) fn recall(&self, message: &InboundMessage, settler: &dyn Settler) -> Option<Terminal> {
+        if !self.any.load(Ordering::Relaxed) {
+            return None;
+        }
+        let state = self.lock();
+        let verdict = state.known.get(&identity(message, settler))?;
+        if let Some(error) = &verdict.error {
+            message.note_failure_with(|| error.to_string());
+        }
+        Some(verdict.terminal)
+    }
+
+    pub(super) fn remember(&self, message: &InboundMessage, settler: &dyn Settler, terminal: Terminal) {
+        let identity = identity(message, settler);
+        let verdict = Verdict { terminal, error: message.failure().map(Arc::from) };
+        let mut state = self.lock();
+        if state.known.insert(identity.clone(), verdict).is_none() {
+            state.order.push_back(identity);
+            if state.order.len() > MOST
+                && let Some(oldest) = state.order.pop_front()
+            {
+                state.known.remove(&oldest);
+            }
+        }
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn forget(&self, message: &InboundMessage, settler: &dyn Settler) {
+        if !self.any.load(Ordering::Relaxed) {
+            return;
+        }
+        let identity = identity(message, settler);
+        let mut state = self.lock();
+        if state.known.remove(&identity).is_some() {
+            state.order.retain(|known| *known != identity);
+        }
+        self.any.store(!state.known.is_empty(), Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn identity(message: &InboundMessage, settler: &dyn Settler) -> String {
+    settler.identity().unwrap_or_else(|| message.id.as_str().to_owned())
+}
