@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Passes all tests: formatting, lints, documentation, tests, doctests, UI tests, and every example with its output.
+#
+#   scripts/test.sh                everything
+#   scripts/test.sh messaging      one crate, for daily work: lints and tests of that package alone
+#
+# Ends in a line `N passed, N failed, N skipped`, and fails when anything failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+packages=("$@")
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+passed=0 failed=0 skipped=0
+
+say() { printf '\n== %s\n' "$*"; }
+
+# Runs a step that either passes or fails.
+step() {
+  local name=$1
+  shift
+  say "$name"
+  if "$@"; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+  fi
+}
+
+# Runs tests and adds up what the test runner counted.
+tests() {
+  local name=$1 out=$log/tests
+  shift
+  say "$name"
+  "$@" 2>&1 | tee "$out"
+  local status=${PIPESTATUS[0]} counts
+  counts=$(grep -hE '^test result: ' "$out" |
+    awk '{ for (i = 1; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1); if ($i ~ /^ignored/) s += $(i-1) } } END { print p+0, f+0, s+0 }')
+  read -r p f s <<<"$counts"
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+  fi
+}
+
+# Runs an example and holds its last line against what is expected.
+example() {
+  local name=$1 expected=$2 out=$log/example
+  shift 2
+  say "example $name $*"
+  cargo run --quiet --example "$name" -- "$@" </dev/null | tee "$out"
+  local status=${PIPESTATUS[0]} last
+  last=$(tail -n 1 "$out")
+  if [ "$status" -eq 0 ] && [ "$last" = "$expected" ]; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "FAILED: example $name ended with status $status and '$last', expected '$expected'"
+  fi
+}
+
+need() { command -v "$1" >/dev/null || { echo "scripts/test.sh needs $1: $2"; exit 1; }; }
+need cargo 'install Rust with rustup'
+need cc 'install a C linker, such as the gcc package'
+cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 ||
+  rustup component add rustfmt clippy || { echo 'scripts/test.sh needs rustfmt and clippy'; exit 1; }
+
+if [ ${#packages[@]} -gt 0 ]; then
+  scope=()
+  for package in "${packages[@]}"; do scope+=(-p "$package"); done
+  step 'formatting' cargo fmt --check "${scope[@]}"
+  step 'lints' cargo clippy --all-targets "${scope[@]}" -- -D warnings
+  tests 'tests' cargo test --no-fail-fast "${scope[@]}"
+else
+  step 'formatting' cargo fmt --all --check
+  step 'lints' cargo clippy --workspace --all-targets -- -D warnings
+  step 'documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+  tests 'tests' cargo test --workspace --no-fail-fast
+  example quickstart 'sent 9, handled 4, dropped 1, dead-lettered 4, lost 0, retries 4'
+fi
+
+say 'summary'
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
