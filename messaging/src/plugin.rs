@@ -201,6 +201,9 @@ impl Plugin for MessagingPlugin {
             OptionsSource::Provided(_) => (*container.get::<MessagingOptions>().await?).clone(),
         };
         let proofs = prove(&self.consumers, &options).map_err(BootError::from)?;
+        if cfg!(panic = "abort") {
+            tracing::warn!("built with `panic = \"abort\"`: a panic in a handler ends the process, not one message");
+        }
         let setup = Setup {
             names: WireNames::new(&options.prefix),
             options,

@@ -72,6 +72,13 @@ impl Container {
         self.0.graph.lifetime(key)
     }
 
+    /// What must be given for `roots`, because nothing builds it.
+    pub(crate) fn externals(&self, roots: &[Key]) -> Vec<Key> {
+        let external =
+            |key: &Key| self.0.graph.get(*key).is_some_and(|provider| matches!(provider.make, Make::External));
+        self.0.graph.closure(roots.iter().copied()).into_iter().filter(external).collect()
+    }
+
     pub(crate) fn provides(&self, key: Key) -> bool {
         self.0.graph.get(key).is_some()
     }

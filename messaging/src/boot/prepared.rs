@@ -16,7 +16,7 @@ use crate::headers::WireNames;
 use crate::message::InboundMessage;
 use crate::options::MessagingOptions;
 use crate::scope::{MESSAGE_SLOT, Scopes};
-use crate::violation::Violation;
+use crate::violation::{Violation, ViolationKind};
 
 /// What all consumers of a plugin share.
 pub(crate) struct Setup {
@@ -62,6 +62,7 @@ pub(crate) async fn prepare<C: Consumer>(
     for (entry, plan) in table.handlers.into_iter().zip(&proof.plans) {
         let mut keys: Vec<_> = root.into_iter().collect();
         (entry.requires)(&mut keys);
+        refuse_externals(container, &keys, &format!("{name}::{}", entry.name))?;
         let scope = container.plan(&keys, &mut numbering).await?;
         let limits = [entry.timeout, options.driver.capabilities().max_run];
         handlers.push(Handler { scope, plan: *plan, limit: limits.into_iter().flatten().min(), entry });
@@ -70,6 +71,7 @@ pub(crate) async fn prepare<C: Consumer>(
         Some(entry) => {
             let mut keys: Vec<_> = root.into_iter().collect();
             (entry.requires)(&mut keys);
+            refuse_externals(container, &keys, &format!("{name}::#[on_error]"))?;
             Some(OnErrorHandler { scope: container.plan(&keys, &mut numbering).await?, entry })
         }
         None => None,
@@ -106,6 +108,20 @@ pub(crate) async fn prepare<C: Consumer>(
     };
     let engine = Arc::new(Engine::new(runner, router, layered, parts));
     Ok(Box::new(PreparedConsumer { engine, events, subscribe }))
+}
+
+/// A delivery gives its message and nothing else.
+fn refuse_externals(container: &Container, keys: &[Key], who: &str) -> Result<(), Vec<Violation>> {
+    let given = Key::of::<InboundMessage>();
+    let externals = container.externals(keys).into_iter().filter(|key| *key != given);
+    let refuse = |key: Key| {
+        let problem =
+            format!("needs {key}, which whoever opens a scope must give, and a delivery gives its message alone");
+        Violation::new(ViolationKind::Graph, problem, "provide it with a factory that takes `Arc<InboundMessage>`")
+            .subject(who)
+    };
+    let violations: Vec<_> = externals.map(refuse).collect();
+    if violations.is_empty() { Ok(()) } else { Err(violations) }
 }
 
 /// The longest that any handler may run, where all of them have a limit.

@@ -7,14 +7,15 @@ use super::Engine;
 use super::dead_letter::DeadLetterCopy;
 use crate::delivery::Settler;
 use crate::error::{Error, ErrorKind};
-use crate::message::{Attempt, InboundMessage, OutboundMessage};
+use crate::message::{InboundMessage, OutboundMessage};
 use crate::settlement::{Reason, Settlement};
 
 /// How a message ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terminal {
     pub(super) reason: Reason,
-    pub(super) attempts: Attempt,
+    /// How often it was run.
+    pub(super) attempts: u32,
     /// `#[on_error]` wants it dropped.
     pub(super) discard: bool,
 }

@@ -53,6 +53,13 @@ pub enum Event<'e> {
         /// The queue.
         queue: &'e str,
     },
+    /// A worker met a defect of the library or the driver; the message in hand was given back, and the worker goes on.
+    WorkerFailed {
+        /// The queue.
+        queue: &'e str,
+        /// What it panicked with.
+        panic: &'e str,
+    },
     /// A queue is not consumed any more, and that cannot heal.
     Ended {
         /// The queue.
@@ -232,7 +239,9 @@ impl Events {
 
     pub(super) fn worker_failed(&self, panic: &Panic) {
         tracing::error!(queue = %self.queue, consumer = %self.consumer, %panic, "a worker failed and goes on");
-        self.note_error(panic.to_string());
+        let text = panic.to_string();
+        self.tell(&Event::WorkerFailed { queue: &self.queue, panic: &text });
+        self.note_error(text);
     }
 
     fn note_error(&self, text: String) {

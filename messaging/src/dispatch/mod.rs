@@ -132,8 +132,12 @@ impl<C: Send + Sync + 'static> Engine<C> {
             Decision::Retry(step) => Some(Settlement::Retry { step, attempt: message.attempt().next() }),
             Decision::Fail(reason) => {
                 settler.started();
-                let discard = self.on_error(&message, outcome.as_ref().err(), scope.as_mut()).await;
-                let terminal = Terminal { reason, attempts: message.attempt(), discard };
+                let failure = outcome.as_ref().err();
+                let discard = match handler {
+                    Some(index) if self.has_given_up(index, &message) => false,
+                    _ => self.on_error(&message, failure, scope.as_mut()).await,
+                };
+                let terminal = Terminal { reason, attempts: runs(&message, failure), discard };
                 self.end(&message, terminal, &mut *settler).await
             }
         };
@@ -159,6 +163,11 @@ impl<C: Send + Sync + 'static> Engine<C> {
         decide(outcome, message.attempt(), Some(&handler.plan), Jitter::of(fastrand::u8(..)))
     }
 
+    /// Whether even `#[on_error]` has had its run and the message came back: it may be what kills the process.
+    fn has_given_up(&self, handler: usize, message: &InboundMessage) -> bool {
+        message.attempt().get() > self.runner.handlers[handler].plan.attempts().saturating_add(1)
+    }
+
     /// Drops what a failed run left behind; user code can panic there too.
     fn dispose(&self, outcome: Outcome, scope: Option<Scope<C>>) {
         if outcome.is_ok() && scope.is_none() {
@@ -172,6 +181,12 @@ impl<C: Send + Sync + 'static> Engine<C> {
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
+}
+
+/// How often the message was run: not in this delivery, where it was only found to be exhausted.
+fn runs(message: &InboundMessage, failure: Option<&Failure>) -> u32 {
+    let exhausted = failure.is_some_and(|failure| failure.kind() == FailureKind::Exhausted);
+    message.attempt().get() - u32::from(exhausted)
 }
 
 fn no_handler(message: &InboundMessage) -> Failure {
