@@ -1,4 +1,4 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
 
 // The macros name this crate `::messaging`, also when it uses them itself.
 extern crate self as messaging;
@@ -36,6 +36,7 @@ pub use driver::{MessagingDriver, driver_from_url};
 pub use error::{BoxError, Error, ErrorKind};
 pub use failure::{Failure, FailureKind, NonRetryable, Outcome};
 pub use headers::{DEFAULT_PREFIX, HeaderValue, Headers, WireNames};
+pub use messaging_derive::{Injectable, consumer, handlers, on_error, on_message, retry};
 pub use message::{Attempt, Envelope, InboundMessage, MessageId, Native, OutboundMessage};
 pub use options::MessagingOptions;
 pub use plugin::MessagingPlugin;
@@ -54,7 +55,7 @@ pub mod prelude {
         Application, Attempt, BootError, Failure, Headers, InboundMessage, Inject, Injectable, Message, MessageBroker,
         MessageId, MessagingOptions, MessagingPlugin, NonRetryable, OnError, RetryPolicy, Unvalidated,
     };
-    // MACROS
+    pub use messaging_derive::{consumer, handlers, on_error, on_message, retry, Injectable};
 }
 
 /// For generated code; no promise is made about it.
