@@ -36,8 +36,8 @@ pub use driver::{MessagingDriver, driver_from_url};
 pub use error::{BoxError, Error, ErrorKind};
 pub use failure::{Failure, FailureKind, NonRetryable, Outcome};
 pub use headers::{DEFAULT_PREFIX, HeaderValue, Headers, WireNames};
-pub use messaging_derive::{Injectable, consumer, handlers, on_error, on_message, retry};
 pub use message::{Attempt, Envelope, InboundMessage, MessageId, Native, OutboundMessage};
+pub use messaging_derive::{Injectable, consumer, handlers, on_error, on_message, retry};
 pub use options::MessagingOptions;
 pub use plugin::MessagingPlugin;
 pub use retry::{Backoff, Jitter, RetryPlan, RetryPolicy};
@@ -55,7 +55,7 @@ pub mod prelude {
         Application, Attempt, BootError, Failure, Headers, InboundMessage, Inject, Injectable, Message, MessageBroker,
         MessageId, MessagingOptions, MessagingPlugin, NonRetryable, OnError, RetryPolicy, Unvalidated,
     };
-    pub use messaging_derive::{consumer, handlers, on_error, on_message, retry, Injectable};
+    pub use messaging_derive::{consumer, handlers, on_error, on_message, retry};
 }
 
 /// For generated code; no promise is made about it.

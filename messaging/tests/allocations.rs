@@ -5,9 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use messaging::OutboundMessage;
 use messaging::app::Provider;
 use messaging::prelude::*;
-use messaging::OutboundMessage;
 use messaging_memory::MemoryDriver;
 
 struct Counting;

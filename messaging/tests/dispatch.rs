@@ -241,8 +241,14 @@ async fn an_undecodable_body_is_dead_lettered_byte_for_byte_without_a_run() {
 #[tokio::test(start_paused = true)]
 async fn a_wrong_shape_and_a_broken_rule_are_invalid_and_say_where() {
     for (body, error) in [
-        (r#"{"order_id": "o-1", "total": "much"}"#, "cannot read the body as application/json: total: invalid type: string \"much\", expected f64 at line 1 column 35"),
-        (r#"{"order_id": "", "total": 1}"#, "invalid message: order_id: Validation error: length [{\"min\": Number(1), \"value\": String(\"\")}]"),
+        (
+            r#"{"order_id": "o-1", "total": "much"}"#,
+            "cannot read the body as application/json: total: invalid type: string \"much\", expected f64 at line 1 column 35",
+        ),
+        (
+            r#"{"order_id": "", "total": 1}"#,
+            "invalid message: order_id: Validation error: length [{\"min\": Number(1), \"value\": String(\"\")}]",
+        ),
     ] {
         let (settlements, rig) = settled("created", body).await;
         assert_eq!(settlements, [Settlement::DeadLetter(Reason::Invalid)], "{body}");
@@ -333,11 +339,12 @@ impl Scoped {
 async fn a_request_provider_that_fails_or_panics_fails_one_delivery() {
     let log = Arc::new(Log::default());
     let driver = MemoryDriver::new();
-    let tenant = messaging::app::Provider::try_factory(|message: Arc<InboundMessage>| match message.headers.text("tenant") {
-        Some("panic") => panic!("no such tenant"),
-        Some(tenant) => Ok(Tenant(tenant.to_owned())),
-        None => Err("no tenant"),
-    });
+    let tenant =
+        messaging::app::Provider::try_factory(|message: Arc<InboundMessage>| match message.headers.text("tenant") {
+            Some("panic") => panic!("no such tenant"),
+            Some(tenant) => Ok(Tenant(tenant.to_owned())),
+            None => Err("no tenant"),
+        });
     let app = support::builder::<Scoped>(MessagingOptions::new(driver.clone()), &log)
         .add(tenant.per_request())
         .create()
@@ -353,8 +360,11 @@ async fn a_request_provider_that_fails_or_panics_fails_one_delivery() {
     let exhausted = Settlement::DeadLetter(Reason::Exhausted);
     let retry = Settlement::retry(SECOND, 2);
     assert_eq!(driver.settlements("orders"), [Settlement::Ack, retry, retry, exhausted, exhausted]);
-    let errors: Vec<_> =
-        driver.dead_letters("orders").iter().map(|dead| dead.headers.text("x-znight-error").unwrap().to_owned()).collect();
+    let errors: Vec<_> = driver
+        .dead_letters("orders")
+        .iter()
+        .map(|dead| dead.headers.text("x-znight-error").unwrap().to_owned())
+        .collect();
     assert_eq!(errors, ["cannot build Tenant: no tenant", "panicked: no such tenant"]);
 }
 

@@ -112,16 +112,17 @@ async fn towers_timeout_is_a_timeout() {
         Rig::start_with::<Orders>(MemoryDriver::new(), |options| options.layer(TimeoutLayer::new(5 * SECOND))).await;
     rig.send("slow", "");
     rig.driver.idle().await;
-    assert_eq!(rig.driver.settlements("orders"), [Settlement::retry(SECOND, 2), Settlement::DeadLetter(Reason::Exhausted)]);
+    assert_eq!(
+        rig.driver.settlements("orders"),
+        [Settlement::retry(SECOND, 2), Settlement::DeadLetter(Reason::Exhausted)]
+    );
     assert_eq!(rig.log.lines(), ["on_error Timeout"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_is_a_limit_of_the_consumer_whatever_its_concurrency() {
-    let rig = Rig::start_with::<Orders>(MemoryDriver::new(), |options| {
-        options.layer(RateLimitLayer::new(10, SECOND))
-    })
-    .await;
+    let rig =
+        Rig::start_with::<Orders>(MemoryDriver::new(), |options| options.layer(RateLimitLayer::new(10, SECOND))).await;
     for _ in 0..100 {
         rig.send("good", "");
     }
@@ -133,10 +134,9 @@ async fn a_limit_is_a_limit_of_the_consumer_whatever_its_concurrency() {
 
 #[tokio::test(start_paused = true)]
 async fn stopping_while_a_layer_is_not_ready_gives_the_messages_back_unstarted() {
-    let rig = Rig::start_with::<Orders>(MemoryDriver::new(), |options| {
-        options.layer(RateLimitLayer::new(1, 3_600 * SECOND))
-    })
-    .await;
+    let rig =
+        Rig::start_with::<Orders>(MemoryDriver::new(), |options| options.layer(RateLimitLayer::new(1, 3_600 * SECOND)))
+            .await;
     for _ in 0..3 {
         rig.send("good", "");
     }

@@ -156,7 +156,9 @@ async fn a_handler_that_blocks_its_thread_does_not_hang_the_stop() {
             let app = support::builder::<Blocking>(options, &Arc::new(Log::default())).create().await.unwrap();
             app.start().await.unwrap();
             driver.send(messaging::OutboundMessage::raw("blocking", ""));
-            while driver.pending("blocking") == 0 || app.get::<MessageBroker>().await.unwrap().health().queues[0].counts.received == 0 {
+            while driver.pending("blocking") == 0
+                || app.get::<MessageBroker>().await.unwrap().health().queues[0].counts.received == 0
+            {
                 tokio::task::yield_now().await;
             }
             let stopping = std::time::Instant::now();

@@ -32,9 +32,7 @@ pub struct Rig {
 }
 
 pub fn builder<C: Consumer>(options: MessagingOptions, log: &Arc<Log>) -> ApplicationBuilder {
-    Application::builder()
-        .shared(Arc::clone(log))
-        .plugin(MessagingPlugin::configure(options).consumer::<C>())
+    Application::builder().shared(Arc::clone(log)).plugin(MessagingPlugin::configure(options).consumer::<C>())
 }
 
 impl Rig {
