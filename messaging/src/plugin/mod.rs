@@ -1,30 +1,25 @@
 //! The plugin: what an application adds to consume and publish.
 
+mod running;
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{BootError, Container, Factory, Key, Lifetime, Plugin, Provider, Registry, Requirement};
 use crate::boot::{Foreign, Prepared, Proof, Registered, Setup, collect, declare, own, prove};
 use crate::broker::{Link, MessageBroker};
 use crate::consumer::Consumer;
-use crate::dispatch::QueueState;
-use crate::driver::{MessagingDriver, SubscriptionControl};
-use crate::error::{BoxError, Error};
+use crate::error::BoxError;
 use crate::headers::WireNames;
 use crate::message::InboundMessage;
 use crate::options::MessagingOptions;
-use crate::violation::{Violation, ViolationKind};
-
-/// How long workers that were cut off are awaited; one in a blocking call cannot be.
-const ABORT_WAIT: Duration = Duration::from_secs(1);
+use crate::violation::Violation;
+use running::Running;
 
 /// Subscribes consumers through a driver, and provides [`MessageBroker`].
 ///
@@ -59,26 +54,13 @@ pub struct MessagingPlugin {
     discover: bool,
     consumers: Vec<Box<dyn Registered>>,
     broker: MessageBroker,
-    ready: Option<Ready>,
+    /// There once the plugin is checked.
+    running: Option<Running>,
 }
 
 enum OptionsSource {
     Given(Box<MessagingOptions>),
     Provided(Option<Provider>),
-}
-
-/// A plugin that was checked.
-struct Ready {
-    setup: Setup,
-    consumers: Vec<Box<dyn Prepared>>,
-    running: Running,
-}
-
-/// What a started plugin has under way; dropped without a stop, it lets go of everything.
-#[derive(Default)]
-struct Running {
-    controls: Vec<Arc<dyn SubscriptionControl>>,
-    workers: Vec<JoinHandle<()>>,
 }
 
 impl MessagingPlugin {
@@ -128,7 +110,7 @@ impl MessagingPlugin {
             discover: false,
             consumers: Vec::new(),
             broker: MessageBroker::new(),
-            ready: None,
+            running: None,
         }
     }
 
@@ -218,25 +200,20 @@ impl Plugin for MessagingPlugin {
             consume: setup.options.consume,
             events: consumers.iter().map(|consumer| Arc::clone(consumer.events())).collect(),
         });
-        self.ready = Some(Ready { setup, consumers, running: Running::default() });
+        self.running = Some(Running::new(setup, consumers));
         Ok(())
     }
 
     async fn start(&mut self) -> Result<(), BootError> {
-        let Some(ready) = &mut self.ready else { return Ok(()) };
-        if let Err(error) = ready.setup.options.driver.connect().await {
-            return Err(refused(&*ready.setup.options.driver, "cannot connect", &error));
-        }
+        let Some(running) = &mut self.running else { return Ok(()) };
+        running.connect().await?;
         self.broker.connected(true);
-        if ready.setup.options.consume {
-            ready.subscribe().await?;
-        }
-        Ok(())
+        running.subscribe().await
     }
 
     async fn stop(&mut self, hurry: &CancellationToken) {
-        if let Some(ready) = &mut self.ready {
-            ready.stop(hurry).await;
+        if let Some(running) = &mut self.running {
+            running.stop(hurry).await;
             self.broker.connected(false);
         }
     }
@@ -259,120 +236,6 @@ impl MessagingPlugin {
         }
         if violations.is_empty() { Ok(prepared) } else { Err(violations) }
     }
-}
-
-impl Ready {
-    /// Subscribes every consumer; only when all of them are, the first message is asked for.
-    async fn subscribe(&mut self) -> Result<(), BootError> {
-        let driver = &self.setup.options.driver;
-        let mut subscriptions = Vec::new();
-        let mut violations = Vec::new();
-        for consumer in &self.consumers {
-            let options = consumer.subscribe_options();
-            let (name, queue, lanes) = (Arc::clone(&options.consumer), Arc::clone(&options.queue), options.concurrency);
-            match driver.subscribe(options).await {
-                Ok(subscription) => {
-                    self.running.controls.push(Arc::clone(&subscription.control));
-                    if subscription.lanes.len() != lanes {
-                        let problem = format!(
-                            "the {} driver opened {} lanes for a concurrency of {lanes}",
-                            driver.name(),
-                            subscription.lanes.len()
-                        );
-                        violations.push(
-                            Violation::new(ViolationKind::Broker, problem, "this is a defect of the driver")
-                                .subject(&*name),
-                        );
-                    }
-                    subscriptions.push(subscription);
-                }
-                Err(error) => violations.extend(
-                    refused(&**driver, &format!("{name} cannot consume `{queue}`"), &error)
-                        .violations()
-                        .iter()
-                        .cloned(),
-                ),
-            }
-        }
-        if !violations.is_empty() {
-            return Err(BootError::from(violations));
-        }
-        for (consumer, subscription) in self.consumers.iter().zip(subscriptions) {
-            consumer.events().enter(QueueState::Consuming);
-            self.running.workers.extend(consumer.spawn(subscription));
-        }
-        Ok(())
-    }
-
-    /// Stops receiving, waits for what runs, flushes, closes; each wait is bounded.
-    async fn stop(&mut self, hurry: &CancellationToken) {
-        let options = &self.setup.options;
-        self.setup.stopping.store(true, Ordering::Relaxed);
-        for control in &self.running.controls {
-            control.stop_receiving();
-        }
-        self.setup.token.cancel();
-        let grace = async {
-            tokio::select! {
-                () = tokio::time::sleep(options.grace) => (),
-                () = hurry.cancelled() => (),
-            }
-        };
-        let all_ended = tokio::select! {
-            biased;
-            () = join(&mut self.running.workers) => true,
-            () = grace => false,
-        };
-        if !all_ended {
-            tracing::warn!(grace = ?options.grace, "handlers still run and are cut off; their messages are given back");
-            self.running.workers.iter().for_each(JoinHandle::abort);
-            if timeout(ABORT_WAIT, join(&mut self.running.workers)).await.is_err() {
-                tracing::error!("a handler blocks its thread and could not be cut off");
-            }
-        }
-        self.running.workers.clear();
-        let controls = std::mem::take(&mut self.running.controls);
-        let deadline = tokio::time::Instant::now() + options.flush_timeout;
-        for control in controls {
-            match tokio::time::timeout_at(deadline, control.flush()).await {
-                Ok(Ok(())) => (),
-                Ok(Err(error)) => tracing::error!(error = error.chain(), "not every settlement reached the broker"),
-                Err(_) => {
-                    tracing::error!(timeout = ?options.flush_timeout, "not every settlement reached the broker in time")
-                }
-            }
-        }
-        match timeout(options.flush_timeout, options.driver.close()).await {
-            Ok(Ok(())) => (),
-            Ok(Err(error)) => tracing::error!(error = error.chain(), "the driver did not close in order"),
-            Err(_) => tracing::error!(timeout = ?options.flush_timeout, "the driver did not close in time"),
-        }
-        for consumer in &self.consumers {
-            consumer.events().enter(QueueState::Stopped);
-        }
-    }
-}
-
-/// Waits until every worker has ended; those that have are gone from the list.
-async fn join(workers: &mut Vec<JoinHandle<()>>) {
-    while let Some(worker) = workers.last_mut() {
-        // A worker catches its own panics; one that was aborted has ended as well.
-        let _ = worker.await;
-        workers.pop();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.controls.iter().for_each(|control| control.stop_receiving());
-        self.workers.iter().for_each(JoinHandle::abort);
-    }
-}
-
-fn refused(driver: &dyn MessagingDriver, what: &str, error: &Error) -> BootError {
-    let fix = if error.is_transient() { "see that the broker can be reached, then start again" } else { "" };
-    let violation = Violation::new(ViolationKind::Broker, format!("{what}: {}", error.chain()), fix);
-    BootError::from(vec![violation.subject(format!("driver `{}`", driver.name()))])
 }
 
 impl fmt::Debug for MessagingPlugin {
