@@ -6,8 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::{Envelope, InboundMessage, MessageId};
-use crate::codec::{Codec, Json};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::headers::HeaderValue;
 
 /// A message on its way to a queue; derefs to its [`Envelope`].
@@ -43,9 +42,9 @@ impl OutboundMessage {
     /// # Errors
     /// `Codec`, when the payload cannot be written as JSON.
     pub fn json<T: Serialize + ?Sized>(queue: impl Into<Arc<str>>, payload: &T) -> Result<Self, Error> {
-        let mut envelope = Envelope::new(Json.encode(&payload)?);
-        envelope.content_type = Some(Arc::from(Json::CONTENT_TYPE));
-        Ok(Self::new(queue, envelope))
+        let body = serde_json::to_vec(payload)
+            .map_err(|error| Error::new(ErrorKind::Codec, "cannot write the payload as JSON").source(error))?;
+        Ok(Self::raw(queue, body).content_type("application/json"))
     }
 
     /// A message whose body is `body`, byte for byte.
