@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use validator::{ValidationError, ValidationErrors, ValidationErrorsKind};
 
 use crate::error::{BoxError, Error, ErrorKind};
 
@@ -86,14 +87,30 @@ pub struct MessageValidationError(Decoding);
 enum Decoding {
     Failed { content_type: String, source: BoxError },
     UnknownContentType(String),
-    Broken(BoxError),
+    Broken(Box<ValidationErrors>),
+    Other(String),
 }
 
 impl MessageValidationError {
-    /// A rule was broken.
+    /// Something about the message breaks a rule.
     #[must_use]
-    pub fn new(error: impl Into<BoxError>) -> Self {
-        Self(Decoding::Broken(error.into()))
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Decoding::Other(text.into()))
+    }
+
+    /// The rules that were broken, where it was not the shape.
+    #[must_use]
+    pub fn errors(&self) -> Option<&ValidationErrors> {
+        match &self.0 {
+            Decoding::Broken(errors) => Some(errors),
+            Decoding::Failed { .. } | Decoding::UnknownContentType(_) | Decoding::Other(_) => None,
+        }
+    }
+}
+
+impl From<ValidationErrors> for MessageValidationError {
+    fn from(errors: ValidationErrors) -> Self {
+        Self(Decoding::Broken(Box::new(errors)))
     }
 }
 
@@ -122,7 +139,8 @@ impl fmt::Display for Decoding {
             Self::UnknownContentType(content_type) => {
                 write!(f, "no codec for content type `{content_type}`; add one with `MessagingOptions::codec`")
             }
-            Self::Broken(error) => write!(f, "invalid message: {error}"),
+            Self::Broken(errors) => write!(f, "invalid message: {}", broken_rules(errors).join(", ")),
+            Self::Other(text) => write!(f, "invalid message: {text}"),
         }
     }
 }
@@ -131,10 +149,45 @@ impl Decoding {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Failed { source, .. } => Some(&**source),
-            Self::UnknownContentType(_) => None,
-            Self::Broken(error) => error.source(),
+            Self::UnknownContentType(_) | Self::Broken(_) | Self::Other(_) => None,
         }
     }
+}
+
+/// Each broken rule with its field, as `order_id: length (min = 1)`; the offending values stay out of it.
+fn broken_rules(errors: &ValidationErrors) -> Vec<String> {
+    let mut rules = Vec::new();
+    collect_rules("", errors, &mut rules);
+    rules.sort();
+    rules
+}
+
+fn collect_rules(path: &str, errors: &ValidationErrors, rules: &mut Vec<String>) {
+    for (field, kind) in errors.errors() {
+        // Rules of the struct as a whole have no field of their own.
+        let path = match (path, field.as_ref()) {
+            ("", field) => field.to_owned(),
+            (path, "__all__") => path.to_owned(),
+            (path, field) => format!("{path}.{field}"),
+        };
+        match kind {
+            ValidationErrorsKind::Struct(inner) => collect_rules(&path, inner, rules),
+            ValidationErrorsKind::List(items) => {
+                items.iter().for_each(|(index, inner)| collect_rules(&format!("{path}[{index}]"), inner, rules));
+            }
+            ValidationErrorsKind::Field(broken) => rules.extend(broken.iter().map(|rule| match &rule.message {
+                Some(message) => format!("{path}: {message}"),
+                None => format!("{path}: {}{}", rule.code, arguments(rule)),
+            })),
+        }
+    }
+}
+
+fn arguments(rule: &ValidationError) -> String {
+    let mut arguments: Vec<_> = rule.params.iter().filter(|(name, _)| *name != "value").collect();
+    arguments.sort_by(|left, right| left.0.cmp(right.0));
+    let arguments: Vec<_> = arguments.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    if arguments.is_empty() { String::new() } else { format!(" ({})", arguments.join(", ")) }
 }
 
 macro_rules! error {

@@ -174,20 +174,18 @@ impl Failure {
     /// What hides its type hides it here as well: an `Arc<E>`, an eyre report.
     #[must_use]
     pub fn is<E: StdError + Send + Sync + 'static>(&self) -> bool {
-        match &self.cause {
-            Cause::Boxed(error) => sources(&**error).any(|error| error.is::<E>()),
-            Cause::Anyhow(error) => error.downcast_ref::<E>().is_some() || error.chain().any(|error| error.is::<E>()),
-        }
+        self.find::<E>().is_some()
     }
 
     /// The error, or the first of its sources, that is of that type.
     #[must_use]
     pub fn find<E: StdError + Send + Sync + 'static>(&self) -> Option<&E> {
         match &self.cause {
-            Cause::Boxed(error) => sources(&**error).find_map(|error| error.downcast_ref()),
-            Cause::Anyhow(error) => {
-                error.downcast_ref().or_else(|| error.chain().find_map(|error| error.downcast_ref()))
-            }
+            Cause::Boxed(error) => all_errors(&**error).find_map(|error| error.downcast_ref()),
+            // A context is found by anyhow alone, what is below it by walking.
+            Cause::Anyhow(error) => error
+                .downcast_ref()
+                .or_else(|| error.chain().find_map(|error| all_errors(error).find_map(|error| error.downcast_ref()))),
         }
     }
 
@@ -217,6 +215,14 @@ impl Failure {
 
 fn sources<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error: &&'e (dyn StdError + 'static)| (*error).source())
+}
+
+/// The errors to look for a type in: the sources, and what an `io::Error` carries, which is not among its sources.
+fn all_errors<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error: &&'e (dyn StdError + 'static)| {
+        let carried = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        carried.map(|carried| carried as &(dyn StdError + 'static)).or_else(|| (*error).source())
+    })
 }
 
 /// One line of bounded length.

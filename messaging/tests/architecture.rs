@@ -21,7 +21,8 @@ fn layer(module: &str) -> usize {
 fn used(source: &str) -> Vec<String> {
     let names = source.lines().filter(|line| !line.trim_start().starts_with("//"));
     let names = names.flat_map(|line| line.split("crate::").skip(1));
-    let names = names.map(|rest| rest.split(|character: char| !(character.is_alphanumeric() || character == '_')).next());
+    let names =
+        names.map(|rest| rest.split(|character: char| !(character.is_alphanumeric() || character == '_')).next());
     names.flatten().filter(|name| name.starts_with(char::is_lowercase)).map(str::to_owned).collect()
 }
 

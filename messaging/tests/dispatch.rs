@@ -245,10 +245,7 @@ async fn a_wrong_shape_and_a_broken_rule_are_invalid_and_say_where() {
             r#"{"order_id": "o-1", "total": "much"}"#,
             "cannot read the body as application/json: total: invalid type: string \"much\", expected f64 at line 1 column 35",
         ),
-        (
-            r#"{"order_id": "", "total": 1}"#,
-            "invalid message: order_id: Validation error: length [{\"min\": Number(1), \"value\": String(\"\")}]",
-        ),
+        (r#"{"order_id": "", "total": 1}"#, "invalid message: order_id: length (min = 1)"),
     ] {
         let (settlements, rig) = settled("created", body).await;
         assert_eq!(settlements, [Settlement::DeadLetter(Reason::Invalid)], "{body}");

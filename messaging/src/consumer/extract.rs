@@ -147,7 +147,7 @@ fn validated<T: DeserializeOwned + Validate>(context: MessageContext<'_>) -> Res
     let payload: T = context.decode()?;
     match payload.validate() {
         Ok(()) => Ok(Message(payload)),
-        Err(errors) => Err(Failure::of(FailureKind::Invalid, MessageValidationError::new(errors))),
+        Err(errors) => Err(Failure::of(FailureKind::Invalid, MessageValidationError::from(errors))),
     }
 }
 
