@@ -2,7 +2,7 @@ use messaging::prelude::*;
 use validator::ValidationError;
 
 #[derive(Deserialize, Validate)]
-pub struct OrderCreated {
+pub(crate) struct OrderCreated {
     #[validate(length(min = 1))]
     order_id: String,
     #[validate(range(max = 1_000_000.0), custom(function = "finite"))]
@@ -10,7 +10,7 @@ pub struct OrderCreated {
 }
 
 #[derive(Deserialize, Validate)]
-pub struct OrderCancelled {
+pub(crate) struct OrderCancelled {
     #[validate(length(min = 1))]
     order_id: String,
 }
@@ -21,7 +21,7 @@ fn finite(total: f64) -> Result<(), ValidationError> {
 
 /// Consumes `orders`; each type has its handler.
 #[consumer("orders")]
-pub struct OrderConsumer;
+pub(crate) struct OrderConsumer;
 
 #[handlers]
 impl OrderConsumer {

@@ -8,24 +8,24 @@ use serde_json::Value;
 /// One message to send, as a line of JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub(crate) struct Line {
     #[serde(rename = "type")]
-    pub message_type: String,
+    pub(crate) message_type: String,
     /// Anything, `null` included.
     #[serde(default, deserialize_with = "present")]
-    pub payload: Option<Value>,
+    pub(crate) payload: Option<Value>,
     /// Sent byte for byte, in place of a payload.
-    pub raw: Option<String>,
+    pub(crate) raw: Option<String>,
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    pub key: Option<String>,
-    pub id: Option<String>,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) key: Option<String>,
+    pub(crate) id: Option<String>,
     #[serde(default, deserialize_with = "delay")]
-    pub delay: Option<Duration>,
+    pub(crate) delay: Option<Duration>,
 }
 
 impl Line {
-    pub fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
         let line: Self = serde_json::from_slice(text)?;
         match (&line.payload, &line.raw) {
             (Some(_), Some(_)) => Err(Error::custom("there is a `payload` and a `raw`; a message has one of the two")),
@@ -42,6 +42,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 
 fn delay<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
-    text.map(|text| humantime::parse_duration(&text).map_err(|error| D::Error::custom(format!("delay `{text}`: {error}"))))
-        .transpose()
+    text.map(|text| {
+        humantime::parse_duration(&text).map_err(|error| D::Error::custom(format!("delay `{text}`: {error}")))
+    })
+    .transpose()
 }

@@ -54,11 +54,24 @@ impl Shop {
 }
 
 #[tokio::main]
-async fn main() -> Result<ExitCode, AnyError> {
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("quickstart: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Sends every message, waits until all have ended, and tells how many were lost.
+async fn run() -> Result<u64, AnyError> {
     let arguments = Arguments::parse()?;
     let report = Arc::new(Report::default());
     let listener = Arc::clone(&report);
-    let options = MessagingOptions::from(driver_from_url(&arguments.driver)?).on_event(move |event| listener.hear(event));
+    let options =
+        MessagingOptions::from(driver_from_url(&arguments.driver)?).on_event(move |event| listener.hear(event));
 
     let app = Application::builder()
         .provide::<Shop>()
@@ -88,7 +101,7 @@ async fn main() -> Result<ExitCode, AnyError> {
     app.stop().await;
 
     println!("{report}");
-    Ok(if report.lost() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(report.lost())
 }
 
 struct Arguments {
@@ -102,10 +115,12 @@ impl Arguments {
         let mut arguments = Self { driver: "memory:".into(), input: None };
         let mut parser = lexopt::Parser::from_env();
         while let Some(argument) = parser.next()? {
-            match argument {
-                Long("driver") => arguments.driver = parser.value()?.string()?,
-                Long("input") => arguments.input = Some(parser.value()?.string()?),
-                _ => return Err(argument.unexpected().into()),
+            if argument == Long("driver") {
+                arguments.driver = parser.value()?.string()?;
+            } else if argument == Long("input") {
+                arguments.input = Some(parser.value()?.string()?);
+            } else {
+                return Err(argument.unexpected().into());
             }
         }
         Ok(arguments)
@@ -115,7 +130,9 @@ impl Arguments {
         let read: Box<dyn Read> = match self.input.as_deref() {
             None => Box::new(EXAMPLE.as_bytes()),
             Some("-") => Box::new(std::io::stdin()),
-            Some(path) => Box::new(std::fs::File::open(path).map_err(|error| format!("cannot read `{path}`: {error}"))?),
+            Some(path) => {
+                Box::new(std::fs::File::open(path).map_err(|error| format!("cannot read `{path}`: {error}"))?)
+            }
         };
         Ok(Box::new(BufReader::new(read)))
     }

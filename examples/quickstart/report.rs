@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counts what becomes of the messages, and prints it.
 #[derive(Default)]
-pub struct Report {
+pub(crate) struct Report {
     counts: Mutex<Counts>,
     progress: Notify,
 }
@@ -34,21 +34,22 @@ impl Counts {
 
 impl Report {
     /// Counted before it is sent: it may be handled before the confirmation is here.
-    pub fn sending(&self, delay: Duration) {
+    pub(crate) fn sending(&self, delay: Duration) {
         let mut counts = self.counts();
         counts.sent += 1;
         counts.longest_delay = counts.longest_delay.max(delay);
     }
 
-    pub fn refused(&self, line: usize, error: &messaging::Error) {
+    pub(crate) fn refused(&self, line: usize, error: &messaging::Error) {
         self.counts().sent -= 1;
         println!("line {line} refused: {}", error.chain());
     }
 
-    pub fn hear(&self, event: &Event<'_>) {
-        match event {
-            Event::Settled { message, settlement } => self.settled(message, settlement),
-            other => println!("{other:?}"),
+    pub(crate) fn hear(&self, event: &Event<'_>) {
+        if let Event::Settled { message, settlement } = event {
+            self.settled(message, settlement);
+        } else {
+            println!("{event:?}");
         }
         self.progress.notify_one();
     }
@@ -79,7 +80,7 @@ impl Report {
     }
 
     /// Waits until everything that was sent has ended, or nothing has happened for too long.
-    pub async fn all_settled(&self) {
+    pub(crate) async fn all_settled(&self) {
         while self.counts().open() > 0 {
             let patience = PATIENCE + self.counts().longest_delay;
             if timeout(patience, self.progress.notified()).await.is_err() {
@@ -88,7 +89,7 @@ impl Report {
         }
     }
 
-    pub fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.counts().open()
     }
 
@@ -102,6 +103,9 @@ impl fmt::Display for Report {
         let counts = *self.counts();
         let Counts { sent, handled, dropped, dead_lettered, retries, .. } = counts;
         let lost = counts.open();
-        write!(f, "sent {sent}, handled {handled}, dropped {dropped}, dead-lettered {dead_lettered}, lost {lost}, retries {retries}")
+        write!(
+            f,
+            "sent {sent}, handled {handled}, dropped {dropped}, dead-lettered {dead_lettered}, lost {lost}, retries {retries}"
+        )
     }
 }

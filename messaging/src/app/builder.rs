@@ -111,6 +111,7 @@ impl ApplicationBuilder {
     }
 
     /// Provides anything in any way, request-scoped factories among them.
+    #[allow(clippy::should_implement_trait)] // a builder is not a number
     pub fn add(mut self, provider: Provider) -> Self {
         self.registry.add(provider);
         self
@@ -233,12 +234,15 @@ impl fmt::Debug for ApplicationBuilder {
     }
 }
 
+/// Closes an instance, where it is of the hook's type.
+type Close = Box<dyn Fn(&Arc<dyn Any + Send + Sync>) -> Option<Closing> + Send + Sync>;
+
 type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What runs when a singleton goes.
 pub(super) struct CloseHook {
     pub(super) key: Key,
-    close: Box<dyn Fn(&Arc<dyn Any + Send + Sync>) -> Option<Closing> + Send + Sync>,
+    close: Close,
 }
 
 impl CloseHook {

@@ -82,7 +82,6 @@ enum Phase {
 
 impl Application {
     /// Starts to describe an application.
-    #[must_use]
     pub fn builder() -> ApplicationBuilder {
         ApplicationBuilder::default()
     }

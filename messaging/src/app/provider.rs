@@ -36,6 +36,9 @@ pub struct Provider {
     pub(crate) fallback: bool,
 }
 
+/// A constructor, with what it was given.
+type Construct<T> = Arc<dyn Fn(&mut Resolver<'_>) -> Result<T, BoxError> + Send + Sync>;
+
 type Building = Pin<Box<dyn Future<Output = Result<Instance, BoxError>> + Send>>;
 
 /// Makes an alias's reader and export of its source's reader.
@@ -51,9 +54,9 @@ pub(crate) enum Make {
     /// It is there.
     Value(Instance),
     /// A constructor that returns at once.
-    Now(Arc<dyn Fn(&mut Resolver<'_>) -> Result<Instance, BoxError> + Send + Sync>),
+    Now(Construct<Instance>),
     /// A constructor that waits.
-    Later(Arc<dyn Fn(&mut Resolver<'_>) -> Result<Building, BoxError> + Send + Sync>),
+    Later(Construct<Building>),
     /// Another view of its only dependency: makes a reader of that one's reader.
     Alias(Compose),
     /// Given by whoever opens the scope.
@@ -112,11 +115,14 @@ impl Future for BuiltFuture {
 /// Makes an `Arc<T>` of an instance.
 pub(crate) struct Reader<T: ?Sized>(ReadFn<T>);
 
+/// Reads an instance as another type than its own.
+type View<T> = Arc<dyn Fn(&Instance) -> Option<Arc<T>> + Send + Sync>;
+
 enum ReadFn<T: ?Sized> {
     /// The instance itself.
     Plain(fn(&Instance) -> Option<Arc<T>>),
     /// Another view of the instance.
-    View(Arc<dyn Fn(&Instance) -> Option<Arc<T>> + Send + Sync>),
+    View(View<T>),
 }
 
 impl<T: ?Sized + Send + Sync + 'static> Reader<T> {
