@@ -53,7 +53,7 @@ impl ErrorKind {
 ///
 /// let error = Error::new(ErrorKind::Connection, "cannot publish to `orders`");
 /// assert!(error.is_transient());
-/// assert_eq!(error.to_string(), "cannot publish to `orders`: no connection");
+/// assert_eq!(error.to_string(), "no connection: cannot publish to `orders`");
 /// ```
 #[derive(Debug)]
 pub struct Error {
@@ -102,7 +102,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.context, self.kind.text())
+        write!(f, "{}: {}", self.kind.text(), self.context)
     }
 }
 

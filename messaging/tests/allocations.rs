@@ -1,4 +1,5 @@
 //! How many allocations a delivery costs, counted.
+#![allow(clippy::unwrap_used)]
 #![allow(unsafe_code)] // a counting allocator is unsafe by nature
 
 use std::alloc::{GlobalAlloc, Layout, System};

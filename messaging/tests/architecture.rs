@@ -1,4 +1,5 @@
 //! Layers: a module uses its own layer and those below, never one above.
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

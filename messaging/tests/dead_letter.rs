@@ -1,4 +1,5 @@
 //! The dead-letter copy: what it carries, and what happens when it cannot be made.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! What becomes of a message, by what its handler does.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

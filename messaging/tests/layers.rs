@@ -1,4 +1,5 @@
 //! Tower layers around scope, decoding and handler.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

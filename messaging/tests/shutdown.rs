@@ -1,4 +1,5 @@
 //! Stopping drops nothing and takes bounded time.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

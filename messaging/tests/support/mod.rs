@@ -1,5 +1,5 @@
 //! What the tests share: a log that handlers write to, and an application around the memory driver.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex};
 
