@@ -49,6 +49,7 @@ async fn run() -> Result<u64, AnyError> {
     } else {
         Ledger::create(&arguments.ledger, arguments.seed)?
     });
+    println!("soak: the ledger is {}", arguments.ledger.display());
     let options = MessagingOptions::from(driver_from_url(&arguments.driver)?);
     let app = Application::builder()
         .value(Run { ledger: Arc::clone(&ledger) })
