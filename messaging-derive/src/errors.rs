@@ -39,10 +39,4 @@ impl Errors {
     pub(crate) fn into_tokens(self) -> TokenStream {
         self.0.map(syn::Error::into_compile_error).unwrap_or_default()
     }
-
-    /// The texts of the mistakes.
-    #[cfg(test)]
-    pub(crate) fn texts(self) -> Vec<String> {
-        self.0.into_iter().flatten().map(|error| error.to_string()).collect()
-    }
 }

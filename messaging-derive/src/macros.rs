@@ -16,7 +16,7 @@ pub(crate) fn injectable(item: TokenStream) -> TokenStream {
     };
     let injectable = Injectable::derive(&input, &mut errors);
     let implementation = expand::injectable(&injectable, errors.is_empty());
-    finish(&TokenStream::new(), &[], &implementation, errors)
+    finish(&TokenStream::new(), &injectable.inherited, &implementation, errors)
 }
 
 pub(crate) fn consumer(args: TokenStream, item: TokenStream) -> TokenStream {
@@ -27,7 +27,7 @@ pub(crate) fn consumer(args: TokenStream, item: TokenStream) -> TokenStream {
     };
     let consumer = Consumer::read(args, &mut input, &mut errors);
     let implementation = expand::consumer(&consumer, errors.is_empty());
-    finish(&input.to_token_stream(), &consumer.injectable.cfgs, &implementation, errors)
+    finish(&input.to_token_stream(), &consumer.injectable.inherited, &implementation, errors)
 }
 
 pub(crate) fn handlers(args: TokenStream, item: TokenStream) -> TokenStream {
@@ -49,7 +49,7 @@ pub(crate) fn handlers(args: TokenStream, item: TokenStream) -> TokenStream {
     }
     check::block(&block, &mut errors);
     let implementation = expand::handlers(&block, errors.is_empty());
-    finish(&input.to_token_stream(), &block.cfgs, &implementation, errors)
+    finish(&input.to_token_stream(), &block.inherited, &implementation, errors)
 }
 
 /// An attribute of a method outside an impl block with `#[handlers]`.
@@ -72,7 +72,12 @@ fn refuse(item: &TokenStream, message: &str) -> TokenStream {
 }
 
 /// The user's item, the mistakes, and what is implemented for it.
-fn finish(item: &TokenStream, cfgs: &[syn::Attribute], implementation: &TokenStream, errors: Errors) -> TokenStream {
-    let (errors, implementation) = (errors.into_tokens(), expand::hidden(cfgs, implementation));
+fn finish(
+    item: &TokenStream,
+    inherited: &[syn::Attribute],
+    implementation: &TokenStream,
+    errors: Errors,
+) -> TokenStream {
+    let (errors, implementation) = (errors.into_tokens(), expand::hidden(inherited, implementation));
     quote!(#item #errors #implementation)
 }

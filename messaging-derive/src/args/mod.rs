@@ -77,24 +77,14 @@ fn value(input: ParseStream<'_>) -> syn::Result<Operand> {
     })
 }
 
-/// What stands between the parentheses of an attribute.
-pub(crate) fn of(attribute: &Attribute, errors: &mut Errors) -> TokenStream {
+/// Reads the arguments of an attribute; `None` where it is written with `=`, which is reported.
+pub(crate) fn of(attribute: &Attribute, errors: &mut Errors) -> Option<Vec<Arg>> {
     match &attribute.meta {
-        Meta::Path(_) => TokenStream::new(),
-        Meta::List(list) => list.tokens.clone(),
+        Meta::Path(_) => Some(Vec::new()),
+        Meta::List(list) => Some(read(list.tokens.clone(), errors)),
         Meta::NameValue(pair) => {
             errors.on(pair, format!("write `#[{}(…)]`", name(attribute)));
-            TokenStream::new()
-        }
-    }
-}
-
-impl Arg {
-    /// Whether it is that word alone.
-    pub(crate) fn is_word(&self, word: &str) -> bool {
-        match self {
-            Self::Bare(Operand::Other(expr)) => matches!(&**expr, Expr::Path(path) if path.path.is_ident(word)),
-            Self::Bare(_) | Self::Value(..) | Self::List(..) => false,
+            None
         }
     }
 }
@@ -114,15 +104,19 @@ pub(crate) fn span(attribute: &Attribute) -> Span {
     attribute.path().segments.last().map_or_else(Span::call_site, |segment| segment.ident.span())
 }
 
-fn name(attribute: &Attribute) -> String {
+/// The name of an attribute.
+pub(crate) fn name(attribute: &Attribute) -> String {
     attribute.path().segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default()
 }
 
 /// Reports an attribute that has arguments and takes none.
 pub(crate) fn refuse_any(attribute: &Attribute, errors: &mut Errors) {
-    let tokens = of(attribute, errors);
-    if !tokens.is_empty() {
-        errors.on(tokens, format!("`#[{}]` takes no options", name(attribute)));
+    let message = format!("`#[{}]` takes no options", name(attribute));
+    match &attribute.meta {
+        Meta::Path(_) => {}
+        Meta::List(list) if list.tokens.is_empty() => {}
+        Meta::List(list) => errors.on(&list.tokens, message),
+        Meta::NameValue(pair) => errors.on(pair, message),
     }
 }
 
@@ -154,16 +148,29 @@ impl Options {
         let (attribute, possible) = (self.attribute, self.shapes.join("`, `"));
         match arg {
             Arg::Bare(operand) => {
-                errors.on(operand, format!("`#[{attribute}]` has no place for this; possible: `{possible}`"));
+                let message = match operand.word().and_then(|word| self.shape(word)) {
+                    Some(shape) => format!("write `{shape}`"),
+                    None => format!("`#[{attribute}]` has no place for this; possible: `{possible}`"),
+                };
+                errors.on(operand, message);
             }
             Arg::Value(key, _) | Arg::List(key, _) => {
-                let known = self.shapes.iter().find(|shape| shape.split([' ', '(']).next() == Some(&key.to_string()));
-                let message = match known {
+                let message = match self.shape(&key) {
                     Some(shape) => format!("write `{shape}`"),
                     None => format!("`#[{attribute}]` has no option `{key}`; possible: `{possible}`"),
                 };
                 errors.at(key.span(), message);
             }
         }
+    }
+
+    /// Whether it is the name of an option.
+    pub(crate) fn has(&self, operand: &Operand) -> bool {
+        operand.word().is_some_and(|word| self.shape(word).is_some())
+    }
+
+    fn shape(&self, key: &Ident) -> Option<&str> {
+        let mut shapes = self.shapes.iter().copied();
+        shapes.find(|shape| shape.split([' ', '(']).next() == Some(&key.to_string()))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use proc_macro2::{Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, ExprUnary, Lit};
 
@@ -94,6 +94,17 @@ impl Operand {
             }
         }
     }
+
+    /// The word that it is.
+    pub(crate) fn word(&self) -> Option<&Ident> {
+        match self {
+            Self::Literal(_) | Self::Unary(_) => None,
+            Self::Other(expr) => match &**expr {
+                Expr::Path(path) => path.path.get_ident(),
+                _ => None,
+            },
+        }
+    }
 }
 
 impl ToTokens for Operand {
@@ -162,18 +173,14 @@ pub(crate) fn ratio(operand: Operand, what: &str, errors: &mut Errors) -> Option
 
 /// One of some words, with or without quotes: its index.
 pub(crate) fn word(operand: Operand, what: &str, words: &[&str], errors: &mut Errors) -> Option<usize> {
-    let (word, tokens) = match operand {
-        Operand::Literal(Lit::Str(text)) => (Some(text.value()), text.into_token_stream()),
-        Operand::Literal(other) => (None, other.into_token_stream()),
-        Operand::Unary(other) => (None, other.into_token_stream()),
-        Operand::Other(expr) => match &*expr {
-            Expr::Path(path) => (path.path.get_ident().map(ToString::to_string), expr.into_token_stream()),
-            _ => (None, expr.into_token_stream()),
-        },
+    let word = match &operand {
+        Operand::Literal(Lit::Str(text)) => Some(text.value()),
+        Operand::Literal(_) | Operand::Unary(_) => None,
+        Operand::Other(_) => operand.word().map(ToString::to_string),
     };
     let found = words.iter().position(|known| Some(*known) == word.as_deref());
     if found.is_none() {
-        errors.on(tokens, format!("{what} is one of `{}`", words.join("`, `")));
+        errors.on(operand, format!("{what} is one of `{}`", words.join("`, `")));
     }
     found
 }

@@ -24,7 +24,6 @@ fn implementation(consumer: &Consumer, is_valid: bool) -> TokenStream {
         if is_valid { declaration(consumer) } else { quote_spanned!(Span::mixed_site()=> ::core::unreachable!()) };
     quote_spanned! {Span::mixed_site()=>
         #[automatically_derived]
-        #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, deprecated)]
         impl #generics ::messaging::__private::Consumer for #name #arguments #clause {
             fn declaration() -> ::messaging::__private::Declaration {
                 #declaration

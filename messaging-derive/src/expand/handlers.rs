@@ -1,6 +1,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::Type;
+use syn::ext::IdentExt;
 
 use super::{methods, site};
 use crate::model::{Backoff, Block, Handler, OnErrorMethod, Retry};
@@ -16,7 +17,6 @@ pub(crate) fn handlers(block: &Block, is_valid: bool) -> TokenStream {
     }
     quote_spanned! {Span::mixed_site()=>
         #[automatically_derived]
-        #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, deprecated)]
         impl #generics ::messaging::__private::Handlers for #ty #clause {
             fn table() -> ::messaging::__private::HandlerTable<Self> {
                 let table = ::messaging::__private::HandlerTable::new();
@@ -30,7 +30,7 @@ pub(crate) fn handlers(block: &Block, is_valid: bool) -> TokenStream {
 
 fn entry(handler: &Handler) -> TokenStream {
     let cfgs = &handler.method.cfgs;
-    let name = handler.method.name().to_string();
+    let name = handler.method.name().unraw().to_string();
     let (requires, run) = (methods::requires(&handler.method), methods::run(&handler.method));
     let pattern = handler.pattern.as_ref().map(|pattern| quote_spanned!(site(pattern)=> .pattern(#pattern)));
     let retry = handler.retry.as_ref().map(retry);

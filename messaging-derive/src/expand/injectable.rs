@@ -16,7 +16,6 @@ pub(crate) fn injectable(injectable: &Injectable, is_valid: bool) -> TokenStream
         if is_valid { value(&injectable.fields) } else { quote_spanned!(Span::mixed_site()=> ::core::unreachable!()) };
     quote_spanned! {Span::mixed_site()=>
         #[automatically_derived]
-        #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, deprecated)]
         impl #generics ::messaging::__private::Injectable for #name #arguments #clause {
             const LIFETIME: ::messaging::__private::Lifetime = #lifetime;
 

@@ -1,5 +1,6 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
+use syn::Type;
 
 use super::{argument, site};
 use crate::model::{Method, Param, ParamKind};
@@ -58,9 +59,7 @@ fn take(param: &Param, name: &Ident) -> TokenStream {
     let ty = &param.ty;
     let context = argument("context", true);
     let value = match &param.kind {
-        ParamKind::Message => quote_spanned! {site(ty)=>
-            <#ty as ::messaging::__private::FromMessage<'_>>::from_message(#context).await?
-        },
+        ParamKind::Message => from_message(ty, &context),
         ParamKind::Header(header) => quote_spanned! {site(ty)=> {
             let name: &str = #header;
             <#ty as ::messaging::__private::FromHeader<'_>>::from_header(name, #context.message().headers.get(name))?
@@ -68,4 +67,17 @@ fn take(param: &Param, name: &Ident) -> TokenStream {
         ParamKind::Failure => quote_spanned!(site(ty)=> failure),
     };
     quote_spanned!(Span::mixed_site()=> let #name = #value;)
+}
+
+/// Takes a parameter by its type.
+///
+/// The whole expression stands where the type stands, so that the compiler reports a missing `FromMessage` once: there.
+fn from_message(ty: &Type, context: &TokenStream) -> TokenStream {
+    let mut spans = ty.to_token_stream().into_iter().map(|token| token.span());
+    let start = spans.next().unwrap_or_else(Span::mixed_site);
+    let end = spans.last().unwrap_or(start);
+    let function = quote_spanned!(start=> <#ty as ::messaging::__private::FromMessage<'_>>::from_message);
+    let arguments = quote_spanned!(end=> (#context));
+    let wait = quote_spanned!(start=> .await);
+    quote_spanned!(site(ty)=> #function #arguments #wait?)
 }

@@ -20,9 +20,9 @@ fn site(tokens: &impl Spanned) -> Span {
 }
 
 /// Puts implementations where their names bother nobody.
-pub(crate) fn hidden(cfgs: &[Attribute], items: &TokenStream) -> TokenStream {
+pub(crate) fn hidden(inherited: &[Attribute], items: &TokenStream) -> TokenStream {
     quote! {
-        #(#cfgs)*
+        #(#inherited)*
         const _: () = { #items };
     }
 }

@@ -1,14 +1,13 @@
 use proc_macro2::{Span, TokenStream};
+use quote::quote;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Expr, ItemStruct, Lit, Token};
+use syn::{Attribute, Expr, ItemStruct, Lit, Meta, Path, Token};
 
 use super::injectable::{Injectable, Scope};
 use crate::args::{self, Arg, Operand, Options, Value};
 use crate::errors::Errors;
-
-const EMPTY: &str = "the queue's name is empty";
 
 /// A struct with `#[consumer]`.
 pub(crate) struct Consumer {
@@ -30,7 +29,7 @@ impl Consumer {
     pub(crate) fn read(args: TokenStream, item: &mut ItemStruct, errors: &mut Errors) -> Self {
         let mut consumer = Self {
             injectable: Injectable {
-                cfgs: super::cfgs(&item.attrs),
+                inherited: super::inherited(&item.attrs),
                 name: item.ident.clone(),
                 generics: item.generics.clone(),
                 scope: Scope::default(),
@@ -48,6 +47,9 @@ impl Consumer {
         for attribute in item.attrs.extract_if(.., |attribute| args::is(attribute, "injectable")) {
             errors.on(attribute, "a consumer says its scope in `#[consumer(…, scope = \"request\")]`");
         }
+        for attribute in item.attrs.iter_mut().filter(|attribute| attribute.path().is_ident("derive")) {
+            refuse_derive(attribute, errors);
+        }
         consumer
     }
 
@@ -60,7 +62,9 @@ impl Consumer {
         let mut queue: Option<Span> = None;
         for arg in args::read(args, errors) {
             match arg {
-                Arg::Bare(name) if is_queue(&name) => self.queue(name.span(), name, &mut queue, errors),
+                Arg::Bare(name) if queue.is_none() && is_queue(&name) && !options.has(&name) => {
+                    self.queue(name.span(), name, &mut queue, errors)
+                }
                 Arg::Value(key, operand) if key == "queue" => self.queue(key.span(), operand, &mut queue, errors),
                 Arg::Value(key, operand) if key == "concurrency" => {
                     if options.first(&key, errors) {
@@ -97,7 +101,8 @@ impl Consumer {
             return;
         }
         *seen = Some(span);
-        self.queue = args::text(name, "the queue", EMPTY, errors);
+        self.queue =
+            args::text(name, "the queue", "the queue's name is empty; name one: `#[consumer(\"orders\")]`", errors);
     }
 
     fn driver(&mut self, span: Span, tokens: TokenStream, errors: &mut Errors) {
@@ -108,6 +113,19 @@ impl Consumer {
             Ok(list) => self.driver = list.into_iter().collect(),
             Err(error) => errors.push(error),
         }
+    }
+}
+
+/// Reports a second `Injectable`, and takes it out.
+fn refuse_derive(attribute: &mut Attribute, errors: &mut Errors) {
+    let Meta::List(list) = &mut attribute.meta else { return };
+    // What is no list of paths is for the compiler to report.
+    let Ok(derives) = Punctuated::<Path, Token![,]>::parse_terminated.parse2(list.tokens.clone()) else { return };
+    let is_ours = |path: &Path| path.segments.last().is_some_and(|segment| segment.ident == "Injectable");
+    let (ours, others): (Vec<_>, Vec<_>) = derives.into_iter().partition(is_ours);
+    for path in ours {
+        errors.on(path, "`#[consumer]` derives it already: remove it");
+        list.tokens = quote!(#(#others),*);
     }
 }
 
@@ -129,8 +147,8 @@ impl DeadLetter {
                 None
             }
             name @ (Operand::Literal(_) | Operand::Unary(_) | Operand::Other(_)) => {
-                let empty = format!("{EMPTY}; `dead_letter = false` is for none");
-                args::text(name, "`dead_letter`", &empty, errors).map(Self::Queue)
+                let empty = "the queue's name is empty; `dead_letter = false` is for none";
+                args::text(name, "`dead_letter`", empty, errors).map(Self::Queue)
             }
         }
     }

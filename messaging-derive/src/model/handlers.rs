@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use proc_macro2::{Ident, Span};
-use quote::ToTokens;
-use syn::{Attribute, FnArg, Generics, ImplItem, ImplItemFn, ItemImpl, ReturnType, Signature, Type};
+use proc_macro2::Span;
+use syn::{Attribute, FnArg, Generics, ImplItem, ImplItemFn, ItemImpl, Type};
 
+use super::method::{Method, only, refuse_headers};
 use super::retry::Retry;
 use crate::args::{self, Arg, Options, Value};
 use crate::errors::Errors;
@@ -13,7 +13,7 @@ const ON_METHODS: [&str; 3] = ["on_message", "retry", "on_error"];
 
 /// An impl block with `#[handlers]`.
 pub(crate) struct Block {
-    pub(crate) cfgs: Vec<Attribute>,
+    pub(crate) inherited: Vec<Attribute>,
     pub(crate) generics: Generics,
     pub(crate) ty: Type,
     pub(crate) handlers: Vec<Handler>,
@@ -39,34 +39,11 @@ pub(crate) struct OnErrorMethod {
     pub(crate) method: Method,
 }
 
-/// How a method is called.
-pub(crate) struct Method {
-    pub(crate) cfgs: Vec<Attribute>,
-    pub(crate) signature: Signature,
-    pub(crate) params: Vec<Param>,
-}
-
-/// A parameter after `&self`.
-pub(crate) struct Param {
-    pub(crate) ty: Type,
-    pub(crate) kind: ParamKind,
-}
-
-/// Where a parameter comes from.
-pub(crate) enum ParamKind {
-    /// The message, by its type.
-    Message,
-    /// The header of that name.
-    Header(Value<String>),
-    /// The failure that `#[on_error]` is told.
-    Failure,
-}
-
 impl Block {
     /// Reads an impl block, and takes our attributes out of it.
     pub(crate) fn read(item: &mut ItemImpl, errors: &mut Errors) -> Self {
         let mut block = Self {
-            cfgs: super::cfgs(&item.attrs),
+            inherited: super::inherited(&item.attrs),
             generics: item.generics.clone(),
             ty: (*item.self_ty).clone(),
             handlers: Vec::new(),
@@ -113,19 +90,6 @@ impl Block {
     }
 }
 
-/// The attribute, where there is one; a second one is reported.
-fn only<'a>(
-    mut attributes: impl Iterator<Item = &'a Attribute>,
-    why: &str,
-    errors: &mut Errors,
-) -> Option<&'a Attribute> {
-    let first = attributes.next()?;
-    for second in attributes {
-        errors.conflict(args::span(second), format!("a second one: {why}"), args::span(first), "the first one is here");
-    }
-    Some(first)
-}
-
 /// Takes our attributes out of a method.
 pub(crate) fn strip(method: &mut ImplItemFn) {
     method.attrs.retain(|attribute| !ON_METHODS.iter().any(|name| args::is(attribute, name)));
@@ -141,15 +105,6 @@ fn attributes(input: &mut FnArg) -> &mut Vec<Attribute> {
     }
 }
 
-fn refuse_headers(item: &ImplItemFn, errors: &mut Errors) {
-    for input in &item.sig.inputs {
-        let (FnArg::Receiver(syn::Receiver { attrs, .. }) | FnArg::Typed(syn::PatType { attrs, .. })) = input;
-        for attribute in attrs.iter().filter(|attribute| args::is(attribute, "header")) {
-            errors.on(attribute, "`#[header]` is for parameters of `#[on_message]` and `#[on_error]` methods");
-        }
-    }
-}
-
 impl Handler {
     fn read(attribute: &Attribute, item: &ImplItemFn, retry: Option<Retry>, errors: &mut Errors) -> Self {
         let mut handler = Self {
@@ -161,9 +116,9 @@ impl Handler {
             retry,
         };
         let mut options = Options::new("on_message", &["\"type or pattern\"", "timeout = …"]);
-        for arg in args::read(args::of(attribute, errors), errors) {
+        for arg in args::of(attribute, errors).unwrap_or_default() {
             match arg {
-                Arg::Bare(pattern) if handler.is_default => {
+                Arg::Bare(pattern) if handler.is_default && !options.has(&pattern) => {
                     handler.is_default = false;
                     let empty = "the type is empty; leave it out for the default handler";
                     handler.pattern = args::text(pattern, "the type", empty, errors);
@@ -178,67 +133,4 @@ impl Handler {
         }
         handler
     }
-}
-
-impl Method {
-    fn read(item: &ImplItemFn, on_error: bool, errors: &mut Errors) -> Self {
-        let mut params = Vec::new();
-        for input in &item.sig.inputs {
-            if let FnArg::Typed(typed) = input {
-                let kind = ParamKind::read(&typed.attrs, &typed.ty, on_error, errors);
-                params.push(Param { ty: (*typed.ty).clone(), kind });
-            }
-        }
-        Self { cfgs: super::cfgs(&item.attrs), signature: item.sig.clone(), params }
-    }
-
-    pub(crate) fn name(&self) -> &Ident {
-        &self.signature.ident
-    }
-
-    /// What it returns, where the type is written and can be named.
-    pub(crate) fn output(&self) -> Option<&Type> {
-        match &self.signature.output {
-            ReturnType::Default => None,
-            ReturnType::Type(_, ty) => Some(ty),
-        }
-    }
-}
-
-impl ParamKind {
-    fn read(attributes: &[Attribute], ty: &Type, on_error: bool, errors: &mut Errors) -> Self {
-        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")) {
-            errors.on(attribute, "a parameter of a handler is there or not: put the `#[cfg]` on the whole method");
-        }
-        let headers = attributes.iter().filter(|attribute| args::is(attribute, "header"));
-        if let Some(attribute) = only(headers, "a parameter is one header", errors) {
-            return match Self::header(attribute, errors) {
-                Some(name) => Self::Header(name),
-                None => Self::Message,
-            };
-        }
-        if on_error && is_failure(ty) { Self::Failure } else { Self::Message }
-    }
-
-    fn header(attribute: &Attribute, errors: &mut Errors) -> Option<Value<String>> {
-        let tokens = args::of(attribute, errors);
-        let whole = attribute.to_token_stream();
-        let mut args = args::read(tokens, errors).into_iter();
-        match (args.next(), args.next()) {
-            (Some(Arg::Bare(name)), None) => {
-                args::text(name, "the header's name", "the header's name is empty", errors)
-            }
-            _ => {
-                errors.on(whole, "which header? write `#[header(\"tenant\")]`");
-                None
-            }
-        }
-    }
-}
-
-/// Whether it is `&Failure`, by the last name of its path.
-fn is_failure(ty: &Type) -> bool {
-    let Type::Reference(reference) = ty else { return false };
-    let Type::Path(path) = &*reference.elem else { return false };
-    path.path.segments.last().is_some_and(|segment| segment.ident == "Failure")
 }

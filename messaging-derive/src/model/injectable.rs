@@ -1,4 +1,5 @@
 use proc_macro2::{Ident, Span};
+use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Fields, Generics, Type};
 
 use crate::args::{self, Arg, Operand, Options};
@@ -23,7 +24,7 @@ impl Scope {
 
 /// A struct that the container builds.
 pub(crate) struct Injectable {
-    pub(crate) cfgs: Vec<Attribute>,
+    pub(crate) inherited: Vec<Attribute>,
     pub(crate) name: Ident,
     pub(crate) generics: Generics,
     pub(crate) scope: Scope,
@@ -62,11 +63,11 @@ impl Injectable {
         let mut scope = None;
         let mut options = Options::new("injectable", &["scope = \"request\" | \"singleton\""]);
         for attribute in input.attrs.iter().filter(|attribute| args::is(attribute, "injectable")) {
-            let tokens = args::of(attribute, errors);
-            if tokens.is_empty() {
+            let Some(args) = args::of(attribute, errors) else { continue };
+            if args.is_empty() {
                 errors.on(attribute, "say the scope: `#[injectable(scope = \"request\")]`, or leave the attribute out");
             }
-            for arg in args::read(tokens, errors) {
+            for arg in args {
                 match arg {
                     Arg::Value(key, operand) if key == "scope" => {
                         if options.first(&key, errors) {
@@ -78,7 +79,7 @@ impl Injectable {
             }
         }
         Self {
-            cfgs: super::cfgs(&input.attrs),
+            inherited: super::inherited(&input.attrs),
             name: input.ident.clone(),
             generics: input.generics.clone(),
             scope: scope.unwrap_or_default(),
@@ -102,19 +103,21 @@ impl Injectable {
 impl Field {
     fn read(field: &syn::Field, errors: &mut Errors) -> Option<Self> {
         let mut default: Option<Span> = None;
+        let options = Options::new("inject", &["default"]);
         for attribute in field.attrs.iter().filter(|attribute| args::is(attribute, "inject")) {
-            let args = args::read(args::of(attribute, errors), errors);
+            let Some(args) = args::of(attribute, errors) else { continue };
             if args.is_empty() {
                 errors.on(attribute, "write `#[inject(default)]`; a field is injected without an attribute");
             }
             for arg in args {
-                match default {
-                    _ if !arg.is_word("default") => Options::new("inject", &["default"]).refuse(arg, errors),
-                    None => default = Some(args::span(attribute)),
-                    Some(other) => {
-                        let message = "`default` is given twice";
-                        errors.conflict(args::span(attribute), message, other, "it is given here already");
+                match arg {
+                    Arg::Bare(word) if options.has(&word) => {
+                        let span = word.span();
+                        if let Some(other) = default.replace(span) {
+                            errors.conflict(span, "`default` is given twice", other, "it is given here already");
+                        }
                     }
+                    arg @ (Arg::Bare(_) | Arg::Value(..) | Arg::List(..)) => options.refuse(arg, errors),
                 }
             }
         }

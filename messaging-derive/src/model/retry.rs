@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Lit, Token, Type};
@@ -42,7 +42,7 @@ impl Retry {
             on: Vec::new(),
             never: Vec::new(),
         };
-        let args = args::read(args::of(attribute, errors), errors);
+        let Some(args) = args::of(attribute, errors) else { return retry };
         if let [Arg::Bare(Operand::Literal(Lit::Bool(bool)))] = &args[..] {
             if bool.value {
                 errors.at(bool.span, "how many attempts? write `#[retry(attempts = 5)]`; the first delivery counts");
@@ -66,9 +66,13 @@ impl Retry {
                 "never(…)",
             ],
         );
-        // Also when what it is set to is refused.
+        // Also when it is refused for another reason.
         let mut has_attempts = false;
         for arg in args {
+            has_attempts |= match &arg {
+                Arg::Value(key, _) | Arg::List(key, _) => key == "attempts",
+                Arg::Bare(_) => true,
+            };
             let known = match &arg {
                 Arg::Value(key, _) => {
                     ["attempts", "backoff", "delay", "max_delay", "jitter"].iter().any(|known| key == known)
@@ -78,14 +82,13 @@ impl Retry {
             };
             match arg {
                 Arg::Value(key, operand) if known => {
-                    has_attempts |= key == "attempts";
                     if options.first(&key, errors) {
                         self.set(&key.to_string(), operand, errors);
                     }
                 }
                 Arg::List(key, tokens) if known => {
                     if options.first(&key, errors) {
-                        let types = types(key.span(), tokens, errors);
+                        let types = types(&key, tokens, errors);
                         if key == "on" { self.on = types } else { self.never = types }
                     }
                 }
@@ -117,11 +120,11 @@ impl Retry {
     }
 }
 
-fn types(span: Span, tokens: TokenStream, errors: &mut Errors) -> Vec<Type> {
+fn types(key: &Ident, tokens: TokenStream, errors: &mut Errors) -> Vec<Type> {
     match Punctuated::<Type, Token![,]>::parse_terminated.parse2(tokens) {
-        Ok(types) if types.is_empty() => errors.at(span, "name at least one error type, or leave it out"),
+        Ok(types) if types.is_empty() => errors.at(key.span(), "name at least one error type, or leave it out"),
         Ok(types) => return types.into_iter().collect(),
-        Err(error) => errors.push(error),
+        Err(error) => errors.at(error.span(), format!("`{key}` takes error types: `{key}(std::io::Error)`")),
     }
     Vec::new()
 }

@@ -1,0 +1,12 @@
+use messaging::prelude::*;
+
+#[consumer]
+struct Orders;
+
+#[handlers]
+impl Orders {
+    #[on_message]
+    async fn on_any(&self) {}
+}
+
+fn main() {}

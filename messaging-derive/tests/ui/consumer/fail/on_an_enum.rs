@@ -1,0 +1,8 @@
+use messaging::prelude::*;
+
+#[consumer("orders")]
+enum Orders {
+    One,
+}
+
+fn main() {}

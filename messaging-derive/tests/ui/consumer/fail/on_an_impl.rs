@@ -1,0 +1,8 @@
+use messaging::prelude::*;
+
+struct Orders;
+
+#[consumer("orders")]
+impl Orders {}
+
+fn main() {}

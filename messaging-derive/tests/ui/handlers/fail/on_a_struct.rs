@@ -1,0 +1,8 @@
+#![allow(unused_variables)]
+
+use messaging::prelude::*;
+
+#[handlers]
+struct Orders;
+
+fn main() {}

@@ -1,0 +1,8 @@
+use messaging::prelude::*;
+
+#[derive(Injectable)]
+enum Clock {
+    Utc,
+}
+
+fn main() {}

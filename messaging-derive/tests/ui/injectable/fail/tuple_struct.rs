@@ -1,0 +1,6 @@
+use messaging::prelude::*;
+
+#[derive(Injectable)]
+struct Clock(std::sync::Arc<str>);
+
+fn main() {}
