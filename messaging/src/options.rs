@@ -175,6 +175,13 @@ impl MessagingOptions {
                 "use lower-case letters, digits and `-`: it is part of header and queue names",
             );
         }
+        if self.requeue_delay.is_zero() {
+            refuse(
+                "requeue_delay",
+                "is zero, and a dead-letter queue that refuses copies would be tried without a pause".into(),
+                "leave it out, or set a second or more",
+            );
+        }
         if self.copy_timeout.is_zero() {
             refuse(
                 "copy_timeout",
