@@ -1,3 +1,4 @@
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -22,7 +23,6 @@ pub trait Handlers: Sized + Send + Sync + 'static {
 }
 
 /// The handlers of a consumer, in the order they are written.
-#[derive(Debug)]
 pub struct HandlerTable<C> {
     pub(crate) handlers: Vec<HandlerEntry<C>>,
     pub(crate) on_error: Option<OnErrorEntry<C>>,
@@ -50,6 +50,15 @@ impl<C> HandlerTable<C> {
     }
 }
 
+impl<C> fmt::Debug for HandlerTable<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandlerTable")
+            .field("handlers", &self.handlers)
+            .field("on_error", &self.on_error.is_some())
+            .finish()
+    }
+}
+
 impl<C> Default for HandlerTable<C> {
     fn default() -> Self {
         Self::new()
@@ -63,7 +72,6 @@ pub type Run<C> = for<'m> fn(&'m C, MessageContext<'m>) -> BoxFuture<'m, Outcome
 pub type RunOnError<C> = for<'m> fn(&'m C, &'m Failure, MessageContext<'m>) -> BoxFuture<'m, Result<OnError, Failure>>;
 
 /// One handler.
-#[derive(Debug)]
 pub struct HandlerEntry<C> {
     pub(crate) name: &'static str,
     pub(crate) pattern: Option<&'static str>,
@@ -110,7 +118,17 @@ impl<C> HandlerEntry<C> {
     }
 }
 
-#[derive(Debug)]
+impl<C> fmt::Debug for HandlerEntry<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandlerEntry")
+            .field("name", &self.name)
+            .field("pattern", &self.pattern)
+            .field("retry", &self.retry)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
 pub(crate) struct OnErrorEntry<C> {
     pub(crate) requires: fn(&mut Vec<Key>),
     pub(crate) run: RunOnError<C>,
@@ -160,6 +178,7 @@ impl HandlerResult for () {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Into<Failure>> HandlerResult for Result<(), E> {
     fn into_outcome(self) -> Outcome {
         self.map_err(Into::into)
@@ -192,6 +211,7 @@ impl OnErrorResult for OnError {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: OnErrorResult, E: Into<Failure>> OnErrorResult for Result<T, E> {
     fn into_answer(self) -> Result<OnError, Failure> {
         self.map_err(Into::into)?.into_answer()
