@@ -1,23 +1,16 @@
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use messaging::driver::{COPY_RESERVE, MessagingDriver, SubscribeOptions, Subscription};
+use messaging::driver::{MessagingDriver, SubscribeOptions, Subscription};
 use messaging::{Capabilities, Error, ErrorKind, MessageId, OutboundMessage};
 use tokio::time::sleep;
 
-use crate::capabilities;
 use crate::connection::Connection;
-use crate::faults::{Effect, Fault, Faults, Operation, injected};
-use crate::gate::Gate;
-use crate::idle::Idle;
-use crate::queue::{Common, Queue};
-use crate::subscriber;
-
-/// How much of a queue is recorded unless [`MemoryDriver::recording`] says otherwise.
-const RECORDED: usize = 10_000;
+use crate::faults::{Effect, Fault, Operation, injected};
+use crate::store::Store;
+use crate::{capabilities, limits, subscriber};
 
 /// A driver whose broker is this process; a cheap handle, clones share everything.
 ///
@@ -26,13 +19,6 @@ const RECORDED: usize = 10_000;
 pub struct MemoryDriver {
     pub(crate) store: Arc<Store>,
     pub(crate) connection: Arc<Connection>,
-}
-
-/// The queues.
-#[derive(Debug)]
-pub(crate) struct Store {
-    pub(crate) common: Arc<Common>,
-    queues: RwLock<HashMap<Arc<str>, Arc<Queue>>>,
 }
 
 impl MemoryDriver {
@@ -53,14 +39,7 @@ impl MemoryDriver {
     /// Order is kept whatever `order` says. See [`capabilities`] for what the other drivers can do.
     #[must_use]
     pub fn emulating(capabilities: Capabilities) -> Self {
-        let common = Common {
-            capabilities,
-            idle: Idle::default(),
-            faults: Faults::default(),
-            gate: Gate::default(),
-            recording: AtomicUsize::new(RECORDED),
-        };
-        let store = Store { common: Arc::new(common), queues: RwLock::default() };
+        let store = Store::new(capabilities);
         Self { store: Arc::new(store), connection: Arc::new(Connection::new()) }
     }
 
@@ -113,46 +92,16 @@ impl MemoryDriver {
     /// healed. Publishes are not touched.
     pub fn disconnect(&self) {
         for queue in self.store.all() {
-            let intakes = queue.intakes();
-            let own = || intakes.iter().filter(|intake| intake.connection == self.connection.id);
-            for intake in own() {
+            let mut intakes = queue.intakes();
+            intakes.retain(|intake| intake.connection == self.connection.id);
+            for intake in &intakes {
                 let error = Error::new(ErrorKind::Connection, "the connection to the memory broker was lost");
                 intake.events.fault(messaging::driver::Fault { error, consuming_stopped: true });
             }
             queue.lose(self.connection.id, ErrorKind::Connection);
-            own().for_each(|intake| intake.events.healed());
+            intakes.iter().for_each(|intake| intake.events.healed());
         }
-    }
-
-    fn check_publish(&self, message: &OutboundMessage) -> Result<(), Error> {
-        let capabilities = &self.store.common.capabilities;
-        if message.delay_by() > capabilities.max_publish_delay {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!(
-                    "publishing to `{}` with a delay of {:?}, where {:?} is the longest",
-                    message.queue(),
-                    message.delay_by(),
-                    capabilities.max_publish_delay
-                ),
-            ));
-        }
-        if let Some(largest) = capabilities.max_message_size {
-            let kept_free = if message.is_copy() { 0 } else { COPY_RESERVE };
-            let (size, largest) = (message.size(), largest.saturating_sub(kept_free));
-            if size > largest {
-                let what = format!("publishing {size} bytes to `{}`, where {largest} are the most", message.queue());
-                return Err(Error::new(ErrorKind::TooLarge, what));
-            }
-        }
-        match capabilities.max_headers {
-            Some(most) if message.headers.len() > most => {
-                let count = message.headers.len();
-                let what = format!("publishing {count} headers to `{}`, where {most} are the most", message.queue());
-                Err(Error::new(ErrorKind::TooLarge, what))
-            }
-            Some(_) | None => Ok(()),
-        }
+        self.store.common.gate.look();
     }
 
     /// Waits as a fault says, or fails; what is left of the effect is for the caller.
@@ -205,8 +154,10 @@ impl MessagingDriver for MemoryDriver {
         let what = "subscribing to";
         self.connection.check_connected(what)?;
         self.faulty(Operation::Subscribe, what, Some(&options.queue), || {
-            self.connection.check_connected(what)?;
-            Ok(subscriber::open(self.store.queue(&options.queue), self.connection.id, &options))
+            let subscription = subscriber::open(self.store.queue(&options.queue), self.connection.id, &options);
+            // Looked at once more: a close that came in between has not seen it.
+            self.connection.check_connected(what).inspect_err(|_| subscription.control.stop_receiving())?;
+            Ok(subscription)
         })
         .await
     }
@@ -214,7 +165,7 @@ impl MessagingDriver for MemoryDriver {
     async fn publish(&self, message: OutboundMessage) -> Result<MessageId, Error> {
         let what = "publishing to";
         self.connection.check_connected(what)?;
-        self.check_publish(&message)?;
+        limits::check(&message, &self.store.common.capabilities)?;
         let id = message.id.clone();
         let queue = self.store.queue(message.queue());
         let opened = self.store.common.gate.opened();
@@ -251,29 +202,6 @@ impl MessagingDriver for MemoryDriver {
 /// The dead-letter queue of a queue whose consumer names none.
 pub(crate) fn dead_letter_name(queue: &str) -> String {
     format!("{queue}.dead-letter")
-}
-
-impl Store {
-    /// The queue of that name; it exists from its first use on.
-    pub(crate) fn queue(&self, name: &str) -> Arc<Queue> {
-        if let Some(queue) = self.find(name) {
-            return queue;
-        }
-        let name: Arc<str> = Arc::from(name);
-        let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
-        let queue =
-            queues.entry(Arc::clone(&name)).or_insert_with(|| Arc::new(Queue::new(name, Arc::clone(&self.common))));
-        Arc::clone(queue)
-    }
-
-    /// The queue of that name, where it was used before.
-    pub(crate) fn find(&self, name: &str) -> Option<Arc<Queue>> {
-        self.queues.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
-    }
-
-    pub(crate) fn all(&self) -> Vec<Arc<Queue>> {
-        self.queues.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
 }
 
 impl Default for MemoryDriver {

@@ -24,11 +24,15 @@ impl Idle {
         }
     }
 
+    pub(crate) fn is_idle(&self) -> bool {
+        self.busy.load(Ordering::Acquire) == 0
+    }
+
     pub(crate) async fn wait(&self) {
         loop {
             let mut told = pin!(self.none_busy.notified());
             told.as_mut().enable();
-            if self.busy.load(Ordering::Acquire) == 0 {
+            if self.is_idle() {
                 return;
             }
             told.await;

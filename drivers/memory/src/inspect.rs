@@ -28,6 +28,9 @@ impl MemoryDriver {
         let caller = Location::caller();
         let store = Arc::clone(&self.store);
         async move {
+            if store.common.idle.is_idle() {
+                return;
+            }
             if timeout(LONGEST_WAIT, store.common.idle.wait()).await.is_ok() {
                 return;
             }
@@ -81,7 +84,7 @@ impl MemoryDriver {
     #[track_caller]
     pub fn dead_letters(&self, queue: &str) -> Vec<Envelope> {
         let caller = Location::caller();
-        let consumer = self.store.find(queue).and_then(|queue| queue.dead_letter());
+        let consumer = self.store.find(queue).and_then(|queue| queue.dead_letters());
         let (target, origin) = match consumer {
             None => (Arc::from(dead_letter_name(queue)), None),
             Some(letters) => match letters.queue {

@@ -1,13 +1,16 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use messaging::driver::DelayHeap;
-use messaging::{Attempt, Capabilities, Envelope, InboundMessage, Settlement, Step};
+use messaging::{Attempt, Envelope, InboundMessage, Settlement, Step};
 use tokio::time::Instant;
 
+use crate::counting::{Counting, Ending};
 use crate::slots::Slots;
+
+#[cfg(test)]
+mod tests;
 
 /// Which messages of one queue are ready, in flight and delayed: pure, it reads no clock and wakes nobody.
 ///
@@ -22,14 +25,6 @@ pub(crate) struct QueueState {
     voided: usize,
     next_number: u64,
     next_place: u64,
-}
-
-/// What counts as an attempt, and what a broker's delay is rounded up to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counting {
-    pub(crate) lost_run: bool,
-    pub(crate) release: bool,
-    pub(crate) granularity: Duration,
 }
 
 /// A message at rest.
@@ -158,9 +153,8 @@ impl QueueState {
                 return Some((message, Change::Nothing));
             }
             Settlement::Retry { step: Step::InProcess(delay), attempt } => (delay, attempt, false),
-            Settlement::Retry { step: Step::Native(delay), attempt } => (self.rounded_up(delay), attempt, false),
-            Settlement::Release { delay } if self.counting.release => (delay, message.attempt().next(), true),
-            Settlement::Release { delay } => (delay, message.attempt(), true),
+            Settlement::Retry { step: Step::Native(delay), attempt } => (self.counting.native(delay), attempt, false),
+            Settlement::Release { delay } => (delay, self.counting.released(message.attempt()), true),
         };
         let stored = Stored { number, place, attempt, envelope: message.envelope().clone() };
         let due = (!delay.is_zero()).then(|| DelayHeap::<Delayed>::due(now(), delay));
@@ -170,22 +164,20 @@ impl QueueState {
 
     /// Stores the message once more, as it was delivered: what a broker does that lost a settlement after all.
     pub(crate) fn duplicate(&mut self, slot: usize) {
-        if let Some(InFlight { message, number, place, .. }) = self.in_flight.get(slot) {
-            let envelope = message.envelope().clone();
-            let stored = Stored { number: *number, place: *place, attempt: message.attempt(), envelope };
+        if let Some(taken) = self.in_flight.get(slot) {
+            let stored = taken.restored(&self.counting, Ending::Refused);
             self.put_back(stored);
         }
     }
 
-    /// Puts a message back that was not settled; a run of it that was lost may count as an attempt.
+    /// Puts a message back that was not settled, and gives the delivery that it was.
     ///
     /// `None` where there is nothing to put back: the message was taken back before.
-    pub(crate) fn give_back(&mut self, slot: usize, lost: bool) -> Option<Arc<InboundMessage>> {
+    pub(crate) fn give_back(&mut self, slot: usize, ending: Ending) -> Option<Arc<InboundMessage>> {
         let taken = self.forget(slot).filter(|taken| !taken.void)?;
-        let message = Arc::clone(&taken.message);
-        let stored = self.restored(taken, lost);
+        let stored = taken.restored(&self.counting, ending);
         self.put_back(stored);
-        Some(message)
+        Some(taken.message)
     }
 
     /// Takes the message of a settler that has no right any more out of the books.
@@ -195,15 +187,12 @@ impl QueueState {
 
     /// Takes back everything that `holder` has in flight, as if it had crashed, and tells what that was.
     pub(crate) fn crash(&mut self, holder: u64) -> Vec<Arc<InboundMessage>> {
-        let mut stored = Vec::new();
         let mut lost = Vec::new();
-        let counts = self.counting.lost_run;
+        let mut stored = Vec::new();
         for taken in self.in_flight.iter_mut().filter(|taken| taken.holder == holder && !taken.void) {
             taken.void = true;
-            let attempt = attempt_after(taken, counts);
-            let envelope = taken.message.envelope().clone();
-            stored.push(Stored { number: taken.number, place: taken.place, attempt, envelope });
             lost.push(Arc::clone(&taken.message));
+            stored.push(taken.restored(&self.counting, Ending::Crashed));
         }
         self.voided += lost.len();
         stored.into_iter().for_each(|stored| self.put_back(stored));
@@ -262,38 +251,13 @@ impl QueueState {
         self.voided -= usize::from(taken.void);
         Some(taken)
     }
-
-    fn restored(&self, taken: InFlight, lost: bool) -> Stored {
-        let attempt = attempt_after(&taken, lost && self.counting.lost_run);
-        let InFlight { message, number, place, .. } = taken;
-        let envelope =
-            Arc::try_unwrap(message).map_or_else(|message| message.envelope().clone(), InboundMessage::into_envelope);
-        Stored { number, place, attempt, envelope }
-    }
-
-    fn rounded_up(&self, delay: Duration) -> Duration {
-        let step = self.counting.granularity.as_nanos();
-        if step == 0 {
-            return delay;
-        }
-        let nanos = delay.as_nanos().div_ceil(step).saturating_mul(step);
-        u64::try_from(nanos).map_or(delay, Duration::from_nanos)
-    }
 }
 
-impl Counting {
-    pub(crate) fn of(capabilities: &Capabilities) -> Self {
-        Self {
-            lost_run: capabilities.crash_counts,
-            release: capabilities.release_counts,
-            granularity: capabilities.native_delay_granularity,
-        }
+impl InFlight {
+    fn restored(&self, counting: &Counting, ending: Ending) -> Stored {
+        let attempt = counting.ended(ending, self.started, self.message.attempt());
+        Stored { number: self.number, place: self.place, attempt, envelope: self.message.envelope().clone() }
     }
-}
-
-fn attempt_after(taken: &InFlight, counts: bool) -> Attempt {
-    let attempt = taken.message.attempt();
-    if counts && taken.started { attempt.next() } else { attempt }
 }
 
 /// A message as text.

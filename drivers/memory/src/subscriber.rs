@@ -13,7 +13,8 @@ use tokio::task::coop;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::queue::{DeadLetters, Polled, Queue};
+use crate::desk::Polled;
+use crate::queue::Queue;
 
 /// One subscription: what its lanes and its settlers share.
 pub(crate) struct Intake {
@@ -37,6 +38,13 @@ impl Intake {
     }
 }
 
+/// Where a consumer's dead letters go, and the header that tells whose they are.
+#[derive(Clone, Debug)]
+pub(crate) struct DeadLetters {
+    pub(crate) queue: Option<Arc<str>>,
+    pub(crate) origin: Arc<str>,
+}
+
 /// Opens a subscription of that queue.
 pub(crate) fn open(queue: Arc<Queue>, connection: u64, options: &SubscribeOptions) -> Subscription {
     let intake = Arc::new(Intake {
@@ -47,9 +55,9 @@ pub(crate) fn open(queue: Arc<Queue>, connection: u64, options: &SubscribeOption
         stopped: AtomicBool::new(false),
         lanes: AtomicUsize::new(options.concurrency),
     });
-    let dead_letter =
+    let dead_letters =
         DeadLetters { queue: options.dead_letter.clone(), origin: Arc::from(options.names.original_queue()) };
-    let numbers = intake.queue.open(&intake, dead_letter, options.concurrency);
+    let numbers = intake.queue.open(&intake, dead_letters, options.concurrency);
     let lane = |number| {
         let intake = Arc::clone(&intake);
         Box::new(MemoryLane { intake, number, waits: false, timer: Box::pin(None) }) as Box<dyn Lane>

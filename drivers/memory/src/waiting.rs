@@ -4,30 +4,48 @@ use std::task::Waker;
 ///
 /// A sorted list: nothing is allocated once it has grown, and a lane leaves without a walk.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(Vec<(u64, Waker)>);
+pub(crate) struct Waiting {
+    lanes: Vec<(u64, Waker)>,
+    /// The lane after the one that was woken last, so that each has its turn.
+    next: u64,
+}
 
 impl Waiting {
-    /// Lets a lane wait, or replaces its waker.
-    pub(crate) fn insert(&mut self, lane: u64, waker: &Waker) {
-        match self.0.binary_search_by_key(&lane, |(known, _)| *known) {
-            Ok(index) => self.0[index].1.clone_from(waker),
-            Err(index) => self.0.insert(index, (lane, waker.clone())),
+    /// Lets a lane wait; gives the waker that it waited with before.
+    pub(crate) fn insert(&mut self, lane: u64, waker: &Waker) -> Option<Waker> {
+        match self.find(lane) {
+            Ok(index) if self.lanes[index].1.will_wake(waker) => None,
+            Ok(index) => Some(std::mem::replace(&mut self.lanes[index].1, waker.clone())),
+            Err(index) => {
+                self.lanes.insert(index, (lane, waker.clone()));
+                None
+            }
         }
     }
 
-    /// Ends a lane's wait; what it waited with is dropped by the caller.
+    /// Ends a lane's wait.
     pub(crate) fn remove(&mut self, lane: u64) -> Option<Waker> {
-        let index = self.0.binary_search_by_key(&lane, |(known, _)| *known).ok()?;
-        Some(self.0.remove(index).1)
+        let index = self.find(lane).ok()?;
+        Some(self.lanes.remove(index).1)
     }
 
     /// Takes one of the lanes.
     pub(crate) fn pop(&mut self) -> Option<Waker> {
-        self.0.pop().map(|(_, waker)| waker)
+        if self.lanes.is_empty() {
+            return None;
+        }
+        let index = self.find(self.next).unwrap_or_else(|after| after);
+        let (lane, waker) = self.lanes.remove(if index < self.lanes.len() { index } else { 0 });
+        self.next = lane + 1;
+        Some(waker)
     }
 
     /// Takes all of them.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Waker> + '_ {
-        self.0.drain(..).map(|(_, waker)| waker)
+        self.lanes.drain(..).map(|(_, waker)| waker)
+    }
+
+    fn find(&self, lane: u64) -> Result<usize, usize> {
+        self.lanes.binary_search_by_key(&lane, |(known, _)| *known)
     }
 }

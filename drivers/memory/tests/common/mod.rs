@@ -1,10 +1,12 @@
 //! A consumer that speaks to the driver by its contract alone.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::expect_used)]
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use messaging::driver::{
     DriverEvents, Ended, Fault, Lane, MessagingDriver, SubscribeOptions, Subscription, SubscriptionControl,
@@ -27,11 +29,11 @@ pub struct Events(Mutex<Vec<Told>>);
 impl Events {
     /// What was told since the last time.
     pub fn take(&self) -> Vec<Told> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lock().expect("not poisoned"))
     }
 
     fn note(&self, told: Told) {
-        self.0.lock().unwrap().push(told);
+        self.0.lock().expect("not poisoned").push(told);
     }
 }
 
@@ -52,6 +54,7 @@ impl DriverEvents for Events {
 
 /// A subscription with one or more lanes.
 pub struct Consumer {
+    pub queue: &'static str,
     pub lanes: Vec<Box<dyn Lane>>,
     pub control: Arc<dyn SubscriptionControl>,
     pub events: Arc<Events>,
@@ -59,17 +62,17 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    pub async fn new(driver: &MemoryDriver, queue: &str) -> Self {
+    pub async fn new(driver: &MemoryDriver, queue: &'static str) -> Self {
         Self::with(driver, queue, |_| ()).await
     }
 
-    pub async fn with(driver: &MemoryDriver, queue: &str, set: impl FnOnce(&mut SubscribeOptions)) -> Self {
+    pub async fn with(driver: &MemoryDriver, queue: &'static str, set: impl FnOnce(&mut SubscribeOptions)) -> Self {
         let events = Arc::new(Events::default());
         let mut options = SubscribeOptions::new(queue, Arc::clone(&events) as Arc<dyn DriverEvents>);
         set(&mut options);
         let stopping = options.stopping.clone();
         let Subscription { lanes, control } = driver.subscribe(options).await.expect("subscribed");
-        Self { lanes, control, events, stopping }
+        Self { queue, lanes, control, events, stopping }
     }
 
     /// Waits for the next delivery of the first lane.
@@ -85,6 +88,12 @@ impl Consumer {
         let mut delivery = self.next().await;
         delivery.settler.started();
         delivery
+    }
+
+    /// Sends a message, starts it and lets it be retried after `delay`.
+    pub async fn start_and_retry(&mut self, driver: &MemoryDriver, id: &str, delay: Duration) {
+        send(driver, self.queue, &[id]);
+        self.start().await.settler.settle(Settlement::retry(delay, 2));
     }
 
     /// What there is right now, up to `max`.
@@ -129,6 +138,39 @@ pub fn send(driver: &MemoryDriver, queue: &str, ids: &[&str]) {
 
 pub fn ids(deliveries: &[Delivery]) -> Vec<String> {
     deliveries.iter().map(|delivery| delivery.message.id.as_str().to_owned()).collect()
+}
+
+/// A lane's waker that tells whether it was woken.
+#[derive(Default)]
+pub struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Polls a lane that has nothing, and gives the flag that its waker raises.
+pub fn wait(lane: &mut dyn Lane) -> Arc<Flag> {
+    let flag = Arc::new(Flag::default());
+    let waker = Waker::from(Arc::clone(&flag));
+    let mut out = VecDeque::new();
+    assert!(lane.poll_next(&mut Context::from_waker(&waker), 1, &mut out).is_pending());
+    flag
+}
+
+impl Flag {
+    /// Whether it was woken since the last time.
+    pub fn was_woken(&self) -> bool {
+        self.0.swap(false, Ordering::SeqCst)
+    }
+}
+
+/// Takes one delivery from a lane that has one.
+pub fn take(lane: &mut dyn Lane) -> Delivery {
+    let mut out = VecDeque::new();
+    assert!(lane.poll_next(&mut Context::from_waker(Waker::noop()), 1, &mut out).is_ready());
+    out.pop_front().expect("one delivery")
 }
 
 pub fn attempt(delivery: &Delivery) -> u32 {
