@@ -124,6 +124,7 @@ impl<C> fmt::Debug for HandlerEntry<C> {
             .field("name", &self.name)
             .field("pattern", &self.pattern)
             .field("retry", &self.retry)
+            .field("filter", &self.filter)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }

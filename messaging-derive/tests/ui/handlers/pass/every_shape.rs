@@ -101,5 +101,5 @@ fn main() {
     ];
     assert!(order.is_sorted(), "{order:?}");
     assert!(!table.contains("absent"));
-    assert!(table.contains("on_error: Some"));
+    assert!(table.contains("on_error: true"));
 }
