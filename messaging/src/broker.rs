@@ -16,8 +16,9 @@ use crate::dispatch::{Events, Health, QueueState};
 use crate::driver::MessagingDriver;
 use crate::duration::human;
 use crate::error::{BoxError, Error, ErrorKind};
-use crate::headers::{HeaderValue, WireNames};
+use crate::headers::HeaderValue;
 use crate::message::{Envelope, MessageId, OutboundMessage};
+use crate::wire_names::WireNames;
 
 /// Publishes messages; inject it as a field, cloning it is cheap.
 ///

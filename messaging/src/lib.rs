@@ -24,6 +24,7 @@ mod retry;
 mod scope;
 mod settlement;
 mod violation;
+mod wire_names;
 
 pub use app::{Application, ApplicationBuilder, BootError, Container, Injectable, Lifetime, Plugin};
 pub use broker::{MessageBroker, Publish};
@@ -35,7 +36,7 @@ pub use dispatch::{Counts, Event, HandlerError, HandlerService, Health, Incoming
 pub use driver::{MessagingDriver, driver_from_url};
 pub use error::{BoxError, Error, ErrorKind};
 pub use failure::{Failure, FailureKind, NonRetryable, Outcome};
-pub use headers::{DEFAULT_PREFIX, HeaderValue, Headers, WireNames};
+pub use headers::{HeaderValue, Headers};
 pub use message::{Attempt, Envelope, InboundMessage, MessageId, Native, OutboundMessage};
 pub use messaging_derive::{Injectable, consumer, handlers, on_error, on_message, retry};
 pub use options::MessagingOptions;
@@ -43,6 +44,7 @@ pub use plugin::MessagingPlugin;
 pub use retry::{Backoff, Jitter, RetryPlan, RetryPolicy};
 pub use settlement::{Reason, Settlement, Step};
 pub use violation::{Violation, ViolationKind};
+pub use wire_names::{DEFAULT_PREFIX, WireNames};
 
 /// What a service that consumes or publishes imports.
 pub mod prelude {

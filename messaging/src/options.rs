@@ -10,9 +10,9 @@ use crate::codec::{Codec, Codecs};
 use crate::dispatch::{ErasedLayer, Event, HandlerService, Incoming, Listener, erase};
 use crate::driver::MessagingDriver;
 use crate::error::BoxError;
-use crate::headers::DEFAULT_PREFIX;
 use crate::retry::RetryPolicy;
 use crate::violation::{Violation, ViolationKind};
+use crate::wire_names::DEFAULT_PREFIX;
 
 /// A driver, and how the plugin uses it.
 ///

@@ -12,11 +12,11 @@ use crate::app::{Container, Key, Numbering};
 use crate::consumer::{Consumer, Router};
 use crate::dispatch::{Engine, EngineParts, Events, Handler, Layered, OnErrorHandler, Runner, work};
 use crate::driver::{DriverEvents, SubscribeOptions, Subscription};
-use crate::headers::WireNames;
 use crate::message::InboundMessage;
 use crate::options::MessagingOptions;
 use crate::scope::{MESSAGE_SLOT, Scopes};
 use crate::violation::{Violation, ViolationKind};
+use crate::wire_names::WireNames;
 
 /// What all consumers of a plugin share.
 pub(crate) struct Setup {

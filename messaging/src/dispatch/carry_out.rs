@@ -5,20 +5,11 @@ use std::time::Duration;
 
 use super::Engine;
 use super::dead_letter::DeadLetterCopy;
+use super::verdicts::Terminal;
 use crate::delivery::Settler;
 use crate::error::{Error, ErrorKind};
 use crate::message::{InboundMessage, OutboundMessage};
-use crate::settlement::{Reason, Settlement};
-
-/// How a message ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terminal {
-    pub(super) reason: Reason,
-    /// How often it was run.
-    pub(super) attempts: u32,
-    /// `#[on_error]` wants it dropped.
-    pub(super) discard: bool,
-}
+use crate::settlement::Settlement;
 
 impl<C: Send + Sync + 'static> Engine<C> {
     /// Ends a message: discards it, or makes sure of its dead-letter copy first.

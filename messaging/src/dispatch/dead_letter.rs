@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use super::carry_out::Terminal;
-use crate::headers::WireNames;
+use super::verdicts::Terminal;
 use crate::message::{InboundMessage, OutboundMessage};
+use crate::wire_names::WireNames;
 
 /// The copy of a message that cannot be handled.
 pub(super) struct DeadLetterCopy<'m> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::health::{Counts, QueueHealth, QueueState, STATES};
 use crate::driver::{DriverEvents, Fault};
 use crate::error::Error;
 use crate::guard::{Panic, guarded};
@@ -71,75 +72,6 @@ pub enum Event<'e> {
 
 /// Who wants to know.
 pub(crate) type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
-
-/// Whether a queue is being consumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum QueueState {
-    /// Not subscribed yet.
-    Starting,
-    /// Consumed.
-    Consuming,
-    /// Not consumed; the driver is healing a fault.
-    Healing,
-    /// Not consumed, and that cannot heal.
-    Ended,
-    /// Stopped, as asked.
-    Stopped,
-}
-
-const STATES: [QueueState; 5] =
-    [QueueState::Starting, QueueState::Consuming, QueueState::Healing, QueueState::Ended, QueueState::Stopped];
-
-/// How many messages of a queue came to what, since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// Deliveries.
-    pub received: u64,
-    /// Handled.
-    pub acked: u64,
-    /// Sent to be tried again.
-    pub retried: u64,
-    /// Given back.
-    pub released: u64,
-    /// Copied to the dead-letter queue.
-    pub dead_lettered: u64,
-    /// Dropped on purpose.
-    pub discarded: u64,
-    /// Settlements that did not reach the broker.
-    pub settlements_failed: u64,
-    /// Dead-letter copies that were not confirmed.
-    pub copies_failed: u64,
-    /// Faults that the driver told of.
-    pub faults: u64,
-}
-
-/// How one queue is.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct QueueHealth {
-    /// The queue.
-    pub queue: Arc<str>,
-    /// The consumer.
-    pub consumer: Arc<str>,
-    /// Whether it is consumed.
-    pub state: QueueState,
-    /// The last fault, or the last copy or settlement that failed.
-    pub last_error: Option<String>,
-    /// What came of its messages.
-    pub counts: Counts,
-}
-
-/// How an application's queues are; from [`MessageBroker::health`](crate::MessageBroker::health).
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Health {
-    /// Whether the driver is connected and every queue is consumed.
-    pub ready: bool,
-    /// Each queue.
-    pub queues: Vec<QueueHealth>,
-}
 
 /// What one consumer's engine and its driver tell.
 pub(crate) struct Events {

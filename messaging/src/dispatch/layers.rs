@@ -15,7 +15,7 @@ use tower::timeout::error::Elapsed;
 use tower::util::BoxService;
 use tower::{Layer, Service};
 
-use super::process::Runner;
+use super::runner::Runner;
 use crate::delivery::Settler;
 use crate::error::BoxError;
 use crate::failure::{Failure, FailureKind, Outcome};

@@ -8,8 +8,10 @@ mod copy_gate;
 mod dead_letter;
 mod decide;
 mod events;
+mod health;
 mod layers;
 mod process;
+mod runner;
 mod verdicts;
 mod worker;
 
@@ -17,47 +19,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::consumer::{HandlerEntry, OnErrorEntry, Router};
+use crate::consumer::Router;
 use crate::delivery::Delivery;
 use crate::driver::MessagingDriver;
 use crate::duration::human;
 use crate::failure::{Failure, FailureKind, Outcome};
 use crate::guard::guarded;
-use crate::headers::WireNames;
 use crate::message::InboundMessage;
 use crate::retry::{Jitter, RetryPlan};
 use crate::scope::Scope;
 use crate::settlement::Settlement;
+use crate::wire_names::WireNames;
 
-use carry_out::Terminal;
 use copy_gate::CopyGate;
 use decide::{Decision, decide};
 use process::Processed;
-use verdicts::Verdicts;
+use verdicts::{Terminal, Verdicts};
 
-pub use events::{Counts, Event, Health, QueueHealth, QueueState};
+pub use events::Event;
+pub use health::{Counts, Health, QueueHealth, QueueState};
 pub use layers::{HandlerError, HandlerService, Incoming};
 
-pub(crate) use crate::app::Plan;
 pub(crate) use events::{Events, Listener};
 pub(crate) use layers::{ErasedLayer, Layered, erase};
-pub(crate) use process::Runner;
+pub(crate) use runner::{Handler, OnErrorHandler, Runner};
 pub(crate) use worker::work;
-
-/// A handler with what was proven and compiled for it at boot.
-pub(crate) struct Handler<C> {
-    pub(crate) entry: HandlerEntry<C>,
-    pub(crate) plan: RetryPlan,
-    pub(crate) scope: Plan,
-    /// How long a run may take.
-    pub(crate) limit: Option<Duration>,
-}
-
-/// `#[on_error]` with what was compiled for it at boot; opens a scope of its own where there is none.
-pub(crate) struct OnErrorHandler<C> {
-    pub(crate) entry: OnErrorEntry<C>,
-    pub(crate) scope: Plan,
-}
 
 /// Dispatches the deliveries of one queue to one consumer.
 pub(crate) struct Engine<C> {

@@ -3,63 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Engine;
 use super::layers::Stack;
-use super::{Engine, Handler, OnErrorHandler};
-use crate::codec::Codecs;
 use crate::consumer::{MessageContext, OnError};
 use crate::delivery::Settler;
 use crate::duration::human;
 use crate::failure::{Failure, FailureKind, Outcome};
 use crate::guard::guard;
 use crate::message::InboundMessage;
-use crate::scope::{Scope, Scopes};
-
-/// Runs a consumer's handlers; what the tower stack, where there is one, is built around.
-pub(crate) struct Runner<C> {
-    pub(crate) scopes: Scopes<C>,
-    pub(crate) handlers: Vec<Handler<C>>,
-    pub(crate) on_error: Option<OnErrorHandler<C>>,
-    pub(crate) codecs: Codecs,
-}
+use crate::scope::Scope;
 
 /// What came of trying to run a handler.
 pub(super) enum Processed {
     Ran(Outcome),
     /// The application stopped before the handler could start.
     Unstarted,
-}
-
-impl<C: Send + Sync + 'static> Runner<C> {
-    /// Opens the scope, takes the parameters, runs the handler; on success the scope is gone again.
-    pub(super) async fn run(
-        &self,
-        handler: &Handler<C>,
-        message: &Arc<InboundMessage>,
-        scope: &mut Option<Scope<C>>,
-    ) -> Outcome {
-        let mut outcome = self.run_in_scope(handler, message, scope).await;
-        match &mut outcome {
-            Ok(()) => *scope = None,
-            Err(failure) => {
-                let by_filter = failure.kind() == FailureKind::Error && !handler.entry.filter.allows(failure);
-                if failure.is_final() || by_filter {
-                    failure.forbid_retry();
-                }
-            }
-        }
-        outcome
-    }
-
-    async fn run_in_scope(
-        &self,
-        handler: &Handler<C>,
-        message: &Arc<InboundMessage>,
-        scope: &mut Option<Scope<C>>,
-    ) -> Outcome {
-        let scope = scope.insert(self.scopes.open(&handler.scope, message).await?);
-        let context = MessageContext { message, codecs: &self.codecs, plan: &handler.scope, slots: &scope.slots };
-        (handler.entry.run)(&scope.consumer, context).await
-    }
 }
 
 impl<C: Send + Sync + 'static> Engine<C> {

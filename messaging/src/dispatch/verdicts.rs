@@ -4,12 +4,22 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::carry_out::Terminal;
 use crate::delivery::Settler;
 use crate::message::InboundMessage;
+use crate::settlement::Reason;
 
 /// How many are remembered; the oldest is forgotten first, and its message would run again.
 const MOST: usize = 1_024;
+
+/// How a message ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terminal {
+    pub(super) reason: Reason,
+    /// How often it was run.
+    pub(super) attempts: u32,
+    /// `#[on_error]` wants it dropped.
+    pub(super) discard: bool,
+}
 
 /// Remembers terminal verdicts, so that a message that comes back goes straight to its copy: no handler, no `#[on_error]`.
 #[derive(Default)]

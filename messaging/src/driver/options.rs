@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::DriverEvents;
-use crate::headers::WireNames;
+use crate::wire_names::WireNames;
 
 /// What a driver is told about the consumer of a queue.
 #[derive(Clone)]

@@ -15,10 +15,10 @@ use crate::boot::{Foreign, Prepared, Proof, Registered, Setup, collect, declare,
 use crate::broker::{Link, MessageBroker};
 use crate::consumer::Consumer;
 use crate::error::BoxError;
-use crate::headers::WireNames;
 use crate::message::InboundMessage;
 use crate::options::MessagingOptions;
 use crate::violation::Violation;
+use crate::wire_names::WireNames;
 use running::Running;
 
 /// Subscribes consumers through a driver, and provides [`MessageBroker`].
