@@ -10,12 +10,18 @@ use crate::subscriber::Intake;
 #[derive(Default)]
 pub(crate) struct After {
     wake: Option<Waker>,
-    wake_more: Vec<Waker>,
     /// Only to be dropped: what a waker holds may come back to the queue.
     discarded: Option<Waker>,
+    leaves_idle: bool,
+    rare: Option<Box<Rare>>,
+}
+
+/// What no message on its straight way needs.
+#[derive(Default)]
+struct Rare {
+    wake: Vec<Waker>,
     told: Vec<Told>,
     lost: Vec<Arc<InboundMessage>>,
-    leaves_idle: bool,
 }
 
 /// What is to be told about a settlement.
@@ -28,15 +34,17 @@ pub(crate) struct Told {
 
 impl After {
     pub(crate) fn wake(&mut self, waker: Option<Waker>) {
-        if self.wake.is_none() {
-            self.wake = waker;
-        } else {
-            self.wake_more.extend(waker);
+        let Some(waker) = waker else { return };
+        match self.wake {
+            None => self.wake = Some(waker),
+            Some(_) => self.rare().wake.push(waker),
         }
     }
 
-    pub(crate) fn wake_all(&mut self, wakers: impl Iterator<Item = Waker>) {
-        self.wake_more.extend(wakers);
+    pub(crate) fn wake_all(&mut self, wakers: impl ExactSizeIterator<Item = Waker>) {
+        if wakers.len() > 0 {
+            self.rare().wake.extend(wakers);
+        }
     }
 
     pub(crate) fn discard(&mut self, waker: Option<Waker>) {
@@ -44,11 +52,11 @@ impl After {
     }
 
     pub(crate) fn tell(&mut self, told: Told) {
-        self.told.push(told);
+        self.rare().told.push(told);
     }
 
     pub(crate) fn cancel(&mut self, lost: Vec<Arc<InboundMessage>>) {
-        self.lost = lost;
+        self.rare().lost = lost;
     }
 
     /// The queue is not busy any more; told last, so that whoever waits for it sees everything done.
@@ -57,13 +65,28 @@ impl After {
     }
 
     pub(crate) fn run(self, idle: &Idle) {
-        self.wake.into_iter().chain(self.wake_more).for_each(Waker::wake);
-        self.lost.iter().for_each(|message| message.cancel());
-        for Told { intake, message, settlement, result } in self.told {
-            intake.events.settled(&message, &settlement, result);
+        if let Some(waker) = self.wake {
+            waker.wake();
+        }
+        if let Some(rare) = self.rare {
+            rare.run();
         }
         if self.leaves_idle {
             idle.leave();
+        }
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+}
+
+impl Rare {
+    fn run(self) {
+        self.wake.into_iter().for_each(Waker::wake);
+        self.lost.iter().for_each(|message| message.cancel());
+        for Told { intake, message, settlement, result } in self.told {
+            intake.events.settled(&message, &settlement, result);
         }
     }
 }

@@ -63,10 +63,14 @@ impl Desk {
     }
 
     /// Does what is due; the clock is read only where something waits for it.
+    #[inline]
     pub(crate) fn bring_due(&mut self, after: &mut After) {
-        if self.state.next_due().is_none() && self.held.is_empty() {
-            return;
+        if self.state.next_due().is_some() || !self.held.is_empty() {
+            self.bring_due_now(after);
         }
+    }
+
+    fn bring_due_now(&mut self, after: &mut After) {
         let now = Instant::now();
         self.state.bring_due(now);
         while let Some(held) = self.held.pop_due(now) {
@@ -269,6 +273,7 @@ impl Desk {
         Some((message, Err(error)))
     }
 
+    #[inline]
     fn stir(&mut self, change: Change, after: &mut After) {
         match change {
             Change::Nothing => (),

@@ -214,10 +214,13 @@ impl Faults {
     }
 
     /// What goes wrong with this one, by the first fault that it meets.
+    #[inline]
     pub(crate) fn meet(&self, operation: Operation, queue: Option<&str>) -> Option<Effect> {
-        if !self.any.load(Ordering::Acquire) {
-            return None;
-        }
+        if self.any.load(Ordering::Acquire) { self.look(operation, queue) } else { None }
+    }
+
+    #[cold]
+    fn look(&self, operation: Operation, queue: Option<&str>) -> Option<Effect> {
         let mut rules = lock(&self.rules);
         let effect = rules.iter_mut().find_map(|rule| rule.hits(operation, queue).then_some(rule.effect));
         rules.retain(|rule| rule.times != Some(0));

@@ -1,8 +1,4 @@
-//! The in-memory driver of `messaging`: queues in this process, for tests and for trying things out.
-//!
-//! It is a real driver, not a mock: messages are ready, in flight or delayed, come back when they are not settled, and are
-//! counted. It waits on tokio's clock alone, so that under a paused clock a retry in 30 days takes no time. It is not
-//! durable: what is in it ends with the process.
+#![doc = include_str!("../README.md")]
 
 pub mod capabilities;
 

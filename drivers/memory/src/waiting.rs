@@ -41,7 +41,7 @@ impl Waiting {
     }
 
     /// Takes all of them.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Waker> + '_ {
+    pub(crate) fn drain(&mut self) -> impl ExactSizeIterator<Item = Waker> + '_ {
         self.lanes.drain(..).map(|(_, waker)| waker)
     }
 
