@@ -6,9 +6,9 @@ use messaging::{Error, InboundMessage, Settlement};
 use crate::idle::Idle;
 use crate::subscriber::Intake;
 
-/// What is to be done once a queue's lock is free again.
-#[derive(Default)]
-pub(crate) struct After {
+/// What is to be done once a queue's lock is free again; dropped, it is done.
+pub(crate) struct After<'i> {
+    idle: &'i Idle,
     wake: Option<Waker>,
     /// Only to be dropped: what a waker holds may come back to the queue.
     discarded: Option<Waker>,
@@ -32,7 +32,12 @@ pub(crate) struct Told {
     pub(crate) result: Result<(), Error>,
 }
 
-impl After {
+impl<'i> After<'i> {
+    /// Declared before the lock is taken, it is dropped after the lock is free, also by a panic.
+    pub(crate) fn new(idle: &'i Idle) -> Self {
+        Self { idle, wake: None, discarded: None, leaves_idle: false, rare: None }
+    }
+
     pub(crate) fn wake(&mut self, waker: Option<Waker>) {
         let Some(waker) = waker else { return };
         match self.wake {
@@ -64,20 +69,22 @@ impl After {
         self.leaves_idle = true;
     }
 
-    pub(crate) fn run(self, idle: &Idle) {
-        if let Some(waker) = self.wake {
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+}
+
+impl Drop for After<'_> {
+    fn drop(&mut self) {
+        if let Some(waker) = self.wake.take() {
             waker.wake();
         }
-        if let Some(rare) = self.rare {
+        if let Some(rare) = self.rare.take() {
             rare.run();
         }
         if self.leaves_idle {
-            idle.leave();
+            self.idle.leave();
         }
-    }
-
-    fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
     }
 }
 

@@ -64,13 +64,13 @@ impl Desk {
 
     /// Does what is due; the clock is read only where something waits for it.
     #[inline]
-    pub(crate) fn bring_due(&mut self, after: &mut After) {
+    pub(crate) fn bring_due(&mut self, after: &mut After<'_>) {
         if self.state.next_due().is_some() || !self.held.is_empty() {
             self.bring_due_now(after);
         }
     }
 
-    fn bring_due_now(&mut self, after: &mut After) {
+    fn bring_due_now(&mut self, after: &mut After<'_>) {
         let now = Instant::now();
         self.state.bring_due(now);
         while let Some(held) = self.held.pop_due(now) {
@@ -79,7 +79,7 @@ impl Desk {
     }
 
     /// Counts the queue as busy while it is consumed and not empty.
-    pub(crate) fn note_busy(&mut self, after: &mut After) {
+    pub(crate) fn note_busy(&mut self, after: &mut After<'_>) {
         let busy = !self.intakes.is_empty() && self.state.pending() > 0;
         match (self.busy, busy) {
             (false, true) => self.common.idle.enter(),
@@ -89,7 +89,7 @@ impl Desk {
         self.busy = busy;
     }
 
-    pub(crate) fn store(&mut self, message: OutboundMessage, recorded: bool, copies: usize, after: &mut After) {
+    pub(crate) fn store(&mut self, message: OutboundMessage, recorded: bool, copies: usize, after: &mut After<'_>) {
         if recorded {
             let limit = self.common.recording.load(Ordering::Relaxed);
             self.recorder.published.note(limit, || message.clone());
@@ -113,7 +113,7 @@ impl Desk {
         first..self.lanes
     }
 
-    pub(crate) fn stop(&mut self, intake: &Arc<Intake>, after: &mut After) {
+    pub(crate) fn stop(&mut self, intake: &Arc<Intake>, after: &mut After<'_>) {
         intake.note_stopped();
         self.intakes.retain(|known| !Arc::ptr_eq(known, intake));
         after.wake_all(self.waiting.drain());
@@ -128,7 +128,7 @@ impl Desk {
         intake: &Arc<Intake>,
         max: usize,
         out: &mut VecDeque<Delivery>,
-        after: &mut After,
+        after: &mut After<'_>,
     ) -> Polled {
         for _ in 0..max.max(1) {
             let taken = self.state.take(intake.connection, |envelope, attempt| {
@@ -142,17 +142,17 @@ impl Desk {
         Polled::Took
     }
 
-    pub(crate) fn wait(&mut self, lane: u64, waker: &Waker, after: &mut After) -> Polled {
+    pub(crate) fn wait(&mut self, lane: u64, waker: &Waker, after: &mut After<'_>) -> Polled {
         after.discard(self.waiting.insert(lane, waker));
         Polled::Nothing { next_due: self.state.next_due().into_iter().chain(self.held.next_due()).min() }
     }
 
-    pub(crate) fn wait_no_more(&mut self, lane: u64, after: &mut After) {
+    pub(crate) fn wait_no_more(&mut self, lane: u64, after: &mut After<'_>) {
         after.discard(self.waiting.remove(lane));
     }
 
     /// Wakes another lane where there is more to take.
-    pub(crate) fn pass_on(&mut self, after: &mut After) {
+    pub(crate) fn pass_on(&mut self, after: &mut After<'_>) {
         if self.state.has_ready() {
             after.wake(self.waiting.pop());
         }
@@ -171,7 +171,7 @@ impl Desk {
         intake: &Arc<Intake>,
         slot: usize,
         settlement: Settlement,
-        after: &mut After,
+        after: &mut After<'_>,
     ) -> Settled {
         if !self.state.is_ours(slot) {
             let message = self.state.forget_void(slot)?;
@@ -208,13 +208,13 @@ impl Desk {
         Some((message, result))
     }
 
-    pub(crate) fn give_back(&mut self, slot: usize, after: &mut After) -> Option<Arc<InboundMessage>> {
+    pub(crate) fn give_back(&mut self, slot: usize, after: &mut After<'_>) -> Option<Arc<InboundMessage>> {
         let message = self.state.give_back(slot, Ending::Dropped)?;
         self.stir(Change::Ready, after);
         Some(message)
     }
 
-    pub(crate) fn lose(&mut self, connection: u64, kind: ErrorKind, after: &mut After) {
+    pub(crate) fn lose(&mut self, connection: u64, kind: ErrorKind, after: &mut After<'_>) {
         after.cancel(self.state.crash(connection));
         for Held { slot, settlement, intake, .. } in self.held.take_of(connection) {
             if let Some(message) = self.state.forget_void(slot) {
@@ -224,7 +224,7 @@ impl Desk {
         after.wake_all(self.waiting.drain());
     }
 
-    pub(crate) fn release_hung(&mut self, after: &mut After) {
+    pub(crate) fn release_hung(&mut self, after: &mut After<'_>) {
         self.held.take_hung().into_iter().for_each(|held| self.carry_out_held(held, after));
     }
 
@@ -252,7 +252,7 @@ impl Desk {
         if self.busy { self.state.describe(Instant::now()) } else { None }
     }
 
-    fn carry_out(&mut self, slot: usize, settlement: Settlement, after: &mut After) -> Option<Arc<InboundMessage>> {
+    fn carry_out(&mut self, slot: usize, settlement: Settlement, after: &mut After<'_>) -> Option<Arc<InboundMessage>> {
         let (message, change) = self.state.settle(slot, settlement, Instant::now)?;
         self.stir(change, after);
         let limit = self.common.recording.load(Ordering::Relaxed);
@@ -260,21 +260,21 @@ impl Desk {
         Some(message)
     }
 
-    fn carry_out_held(&mut self, held: Held, after: &mut After) {
+    fn carry_out_held(&mut self, held: Held, after: &mut After<'_>) {
         let Held { slot, settlement, intake, .. } = held;
         if let Some(message) = self.carry_out(slot, settlement, after) {
             after.tell(Told { intake, message, settlement, result: Ok(()) });
         }
     }
 
-    fn refuse(&mut self, slot: usize, ending: Ending, error: Error, after: &mut After) -> Settled {
+    fn refuse(&mut self, slot: usize, ending: Ending, error: Error, after: &mut After<'_>) -> Settled {
         let message = self.state.give_back(slot, ending)?;
         self.stir(Change::Ready, after);
         Some((message, Err(error)))
     }
 
     #[inline]
-    fn stir(&mut self, change: Change, after: &mut After) {
+    fn stir(&mut self, change: Change, after: &mut After<'_>) {
         match change {
             Change::Nothing => (),
             Change::Ready => after.wake(self.waiting.pop()),

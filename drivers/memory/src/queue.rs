@@ -27,15 +27,8 @@ impl Queue {
         Self { name, common, desk: Mutex::new(desk) }
     }
 
-    /// Works at the desk; what is to be done outside of it is done then.
-    fn at_desk<R>(&self, work: impl FnOnce(&mut Desk, &mut After) -> R) -> R {
-        let mut after = After::default();
-        let result = self.at_desk_before(&mut after, work);
-        after.run(&self.common.idle);
-        result
-    }
-
-    fn at_desk_before<R>(&self, after: &mut After, work: impl FnOnce(&mut Desk, &mut After) -> R) -> R {
+    /// Works at the desk; what is to be done outside of it is done when `after` is dropped.
+    fn at_desk<R>(&self, after: &mut After<'_>, work: impl FnOnce(&mut Desk, &mut After<'_>) -> R) -> R {
         let mut desk = lock(&self.desk);
         desk.bring_due(after);
         let result = work(&mut desk, after);
@@ -43,19 +36,23 @@ impl Queue {
         result
     }
 
+    fn after(&self) -> After<'_> {
+        After::new(&self.common.idle)
+    }
+
     /// Stores a message `copies` times; `recorded` where the application published it.
     pub(crate) fn store(&self, message: OutboundMessage, recorded: bool, copies: usize) {
-        self.at_desk(|desk, after| desk.store(message, recorded, copies, after));
+        self.at_desk(&mut self.after(), |desk, after| desk.store(message, recorded, copies, after));
     }
 
     /// Lets an intake consume, and numbers its lanes.
     pub(crate) fn open(&self, intake: &Arc<Intake>, dead_letters: DeadLetters, lanes: usize) -> Range<u64> {
-        self.at_desk(|desk, _| desk.open(intake, dead_letters, lanes))
+        self.at_desk(&mut self.after(), |desk, _| desk.open(intake, dead_letters, lanes))
     }
 
     /// Ends an intake's lanes; what is ready or delayed stays.
     pub(crate) fn stop(&self, intake: &Arc<Intake>) {
-        self.at_desk(|desk, after| desk.stop(intake, after));
+        self.at_desk(&mut self.after(), |desk, after| desk.stop(intake, after));
     }
 
     /// Takes up to `max` messages for a lane, or lets it wait; `waits` says whether it may be waiting already.
@@ -68,7 +65,7 @@ impl Queue {
         max: usize,
         out: &mut VecDeque<Delivery>,
     ) -> Polled {
-        self.at_desk(|desk, after| {
+        self.at_desk(&mut self.after(), |desk, after| {
             if intake.is_stopped() {
                 return Polled::Ended;
             }
@@ -86,7 +83,7 @@ impl Queue {
 
     /// A lane is gone: it waits no more, and a wake that it was given goes to another one.
     pub(crate) fn leave(&self, lane: u64) {
-        self.at_desk(|desk, after| {
+        self.at_desk(&mut self.after(), |desk, after| {
             desk.wait_no_more(lane, after);
             desk.pass_on(after);
         });
@@ -102,32 +99,31 @@ impl Queue {
 
     /// Carries out a settlement, unless a fault says otherwise, and tells what came of it.
     pub(crate) fn settle(&self, intake: &Arc<Intake>, slot: usize, settlement: Settlement) {
-        let mut after = After::default();
-        let settled = self.at_desk_before(&mut after, |desk, after| desk.settle(intake, slot, settlement, after));
+        let mut after = self.after();
+        let settled = self.at_desk(&mut after, |desk, after| desk.settle(intake, slot, settlement, after));
         if let Some((message, result)) = settled {
             intake.events.settled(&message, &settlement, result);
         }
-        after.run(&self.common.idle);
     }
 
     /// Puts a message back whose settler was dropped.
     pub(crate) fn give_back(&self, slot: usize) {
-        drop(self.at_desk(|desk, after| desk.give_back(slot, after)));
+        drop(self.at_desk(&mut self.after(), |desk, after| desk.give_back(slot, after)));
     }
 
     /// Takes back everything that a connection has in flight, as if its process had ended.
     pub(crate) fn lose(&self, connection: u64, kind: ErrorKind) {
-        self.at_desk(|desk, after| desk.lose(connection, kind, after));
+        self.at_desk(&mut self.after(), |desk, after| desk.lose(connection, kind, after));
     }
 
     /// Carries out every settlement that hangs.
     pub(crate) fn release_hung(&self) {
-        self.at_desk(Desk::release_hung);
+        self.at_desk(&mut self.after(), Desk::release_hung);
     }
 
     /// Whether an intake has settlements that are not carried out yet, and when the next one is; none, if all hang.
     pub(crate) fn held(&self, intake: &Arc<Intake>) -> Option<Option<Instant>> {
-        self.at_desk(|desk, _| desk.held(intake))
+        self.at_desk(&mut self.after(), |desk, _| desk.held(intake))
     }
 
     pub(crate) fn intakes(&self) -> Vec<Arc<Intake>> {
