@@ -74,6 +74,7 @@ else
   step 'documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
   tests 'tests' cargo test --workspace --no-fail-fast
   example quickstart 'sent 9, handled 4, dropped 1, dead-lettered 4, lost 0, retries 4'
+  example other_container 'other_container: acme 620, globex 250, dead-lettered 1'
   example soak 'soak: confirmed 2000, handled 1980, dead-lettered 20, lost 0, duplicates 0' --messages 2000 --ledger "$log/soak.ledger"
 fi
 

@@ -16,6 +16,7 @@ mod duration;
 mod error;
 mod failure;
 mod guard;
+pub mod guides;
 mod headers;
 mod message;
 mod options;
