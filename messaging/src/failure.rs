@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::duration::human;
 use crate::error::BoxError;
+use crate::message::InboundMessage;
 use crate::settlement::Reason;
 
 /// The longest error text that is kept, in bytes.
@@ -194,6 +195,11 @@ impl Failure {
         if self.is_retryable() {
             self.kind = FailureKind::NonRetryable;
         }
+    }
+
+    /// Notes the rendered error with the message, where nothing is noted yet; user code: to be called behind the wall.
+    pub(crate) fn render_once<'m>(&self, message: &'m InboundMessage) -> &'m str {
+        message.note_failure_with(|| self.render())
     }
 
     /// The error with its sources as one line without control characters, of at most 1,024 bytes.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 /// The text of a panic.
@@ -22,6 +22,11 @@ impl std::error::Error for Panic {}
 /// Runs a future behind the wall; dropping it, and dropping what a panic carried, happens there too.
 pub(crate) async fn guard<F: Future>(future: F) -> Result<F::Output, Panic> {
     let mut future = pin!(Some(future));
+    guard_pinned(future.as_mut()).await
+}
+
+/// The same where the future is: a large one is not moved.
+pub(crate) async fn guard_pinned<F: Future>(mut future: Pin<&mut Option<F>>) -> Result<F::Output, Panic> {
     let output = poll_fn(|cx| match future.as_mut().as_pin_mut() {
         Some(running) => match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
             Ok(poll) => poll.map(Ok),

@@ -36,6 +36,16 @@ pub(crate) struct Scope<C> {
 }
 
 impl<C: Send + Sync + 'static> Scopes<C> {
+    /// The scope of a delivery for which nothing has to be built.
+    pub(crate) fn shared(&self, plan: &Plan) -> Option<Scope<C>> {
+        match self {
+            Self::Shared(consumer) if !plan.has_slots() => {
+                Some(Scope { consumer: Arc::clone(consumer), slots: Slots::default() })
+            }
+            Self::Shared(_) | Self::Scoped | Self::Foreign(_) => None,
+        }
+    }
+
     /// Opens the scope of a delivery: what the plan names is built, the consumer among it.
     pub(crate) async fn open(&self, plan: &Plan, message: &Arc<InboundMessage>) -> Result<Scope<C>, Failure> {
         let mut slots = Slots::default();

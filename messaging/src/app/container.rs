@@ -138,7 +138,7 @@ impl Container {
             .iter()
             .map(|key| self.input(*key, &singletons, Some(numbering)).ok_or_else(|| vec![missing(*key)]))
             .collect();
-        Ok(Plan { steps: steps.into(), inputs: inputs?.into() })
+        Ok(Plan::new(steps, inputs?))
     }
 
     /// Where `key` comes from: a singleton that is built, or a slot.

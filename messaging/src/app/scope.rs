@@ -105,14 +105,20 @@ pub(crate) struct Step {
 /// What must be built, in order, and what is then asked for.
 #[derive(Clone, Default)]
 pub(crate) struct Plan {
-    pub(crate) steps: Arc<[Step]>,
-    pub(crate) inputs: Arc<[Input]>,
+    steps: Arc<[Step]>,
+    inputs: Arc<[Input]>,
+    has_slots: bool,
 }
 
 impl Plan {
+    pub(crate) fn new(steps: Vec<Step>, inputs: Vec<Input>) -> Self {
+        let from_slot = inputs.iter().any(|input| matches!(input.source, Source::Slot(..)));
+        Self { has_slots: from_slot || !steps.is_empty(), steps: steps.into(), inputs: inputs.into() }
+    }
+
     /// Whether anything comes from the scope and not from the application.
     pub(crate) fn has_slots(&self) -> bool {
-        !self.steps.is_empty() || self.inputs.iter().any(|input| matches!(input.source, Source::Slot(..)))
+        self.has_slots
     }
 
     /// Builds what is not there yet.

@@ -1,5 +1,4 @@
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use super::pattern::Pattern;
 use crate::violation::{Violation, ViolationKind};
@@ -7,7 +6,8 @@ use crate::violation::{Violation, ViolationKind};
 /// Finds the handler of a message type: the exact one, else the most specific pattern, else the default.
 #[derive(Debug)]
 pub(crate) struct Router {
-    exact: HashMap<String, usize>,
+    /// Sorted by length, then by text: most types are told apart by their length.
+    exact: Vec<(Box<str>, usize)>,
     /// The most specific first.
     patterns: Vec<(Pattern, usize)>,
     default: Option<usize>,
@@ -16,7 +16,7 @@ pub(crate) struct Router {
 impl Router {
     /// Sorts handlers by what they match; refuses two that could match the same type with equal right.
     pub(crate) fn new<'h>(handlers: impl Iterator<Item = (&'h str, Option<&'h str>)>) -> Result<Self, Vec<Violation>> {
-        let mut router = Self { exact: HashMap::new(), patterns: Vec::new(), default: None };
+        let mut router = Self { exact: Vec::new(), patterns: Vec::new(), default: None };
         let mut violations = Vec::new();
         let mut names = Vec::new();
         for (index, (name, pattern)) in handlers.enumerate() {
@@ -56,9 +56,13 @@ impl Router {
             ));
         }
         if pattern.is_exact() {
-            let other = self.exact.get(text).copied();
-            self.exact.entry(text.to_owned()).or_insert(index);
-            other
+            match self.find_exact(text) {
+                Ok(position) => Some(self.exact[position].1),
+                Err(position) => {
+                    self.exact.insert(position, (text.into(), index));
+                    None
+                }
+            }
         } else if let Some((_, other)) = self.patterns.iter().find(|(known, _)| *known == pattern) {
             Some(*other)
         } else {
@@ -84,11 +88,15 @@ impl Router {
         }
     }
 
+    fn find_exact(&self, text: &str) -> Result<usize, usize> {
+        self.exact.binary_search_by(|(known, _)| known.len().cmp(&text.len()).then_with(|| (**known).cmp(text)))
+    }
+
     /// The handler for a message of that type.
     pub(crate) fn route(&self, message_type: Option<&str>) -> Option<usize> {
         let Some(message_type) = message_type else { return self.default };
-        if let Some(index) = self.exact.get(message_type) {
-            return Some(*index);
+        if let Ok(position) = self.find_exact(message_type) {
+            return Some(self.exact[position].1);
         }
         let pattern = self.patterns.iter().find(|(pattern, _)| pattern.matches(message_type));
         pattern.map(|(_, index)| *index).or(self.default)

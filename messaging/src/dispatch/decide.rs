@@ -1,21 +1,19 @@
-use crate::failure::Outcome;
+use crate::failure::Failure;
 use crate::message::Attempt;
 use crate::retry::{Jitter, RetryPlan};
 use crate::settlement::{Reason, Step};
 
-/// What is to become of a message.
+/// What is to become of a message whose run failed; one that succeeded is acked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    Ack,
     Retry(Step),
     Fail(Reason),
 }
 
 /// Decides; pure: no clock, no driver, no chance but what it is given.
 ///
-/// Without a plan there was no handler, and its outcome is final in itself.
-pub(super) fn decide(outcome: &Outcome, attempt: Attempt, plan: Option<&RetryPlan>, jitter: Jitter) -> Decision {
-    let Err(failure) = outcome else { return Decision::Ack };
+/// Without a plan there was no handler, and the failure is final in itself.
+pub(super) fn decide(failure: &Failure, attempt: Attempt, plan: Option<&RetryPlan>, jitter: Jitter) -> Decision {
     if let Some(reason) = failure.reason() {
         return Decision::Fail(reason);
     }

@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::consumer::Router;
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, Settler};
 use crate::driver::MessagingDriver;
 use crate::duration::human;
-use crate::failure::{Failure, FailureKind, Outcome};
+use crate::failure::{Failure, FailureKind};
 use crate::guard::guarded;
 use crate::message::InboundMessage;
 use crate::retry::{Jitter, RetryPlan};
@@ -97,7 +97,8 @@ impl<C: Send + Sync + 'static> Engine<C> {
         let Delivery { message, mut settler } = delivery;
         self.events.received();
         if let Some(terminal) = self.verdicts.recall(&message, &*settler) {
-            if let Some(settlement) = self.end(&message, terminal, &mut *settler).await {
+            // Boxed, like what follows a failure: it must not make every delivery's future larger.
+            if let Some(settlement) = Box::pin(self.end(&message, terminal, &mut *settler)).await {
                 settler.settle(settlement);
             }
             return;
@@ -112,56 +113,45 @@ impl<C: Send + Sync + 'static> Engine<C> {
                 Processed::Unstarted => return,
             },
         };
-        let decision = self.decide(handler, &message, &outcome);
-        let settlement = match decision {
-            Decision::Ack => Some(Settlement::Ack),
-            Decision::Retry(step) => Some(Settlement::Retry { step, attempt: message.attempt().next() }),
-            Decision::Fail(reason) => {
-                settler.started();
-                let failure = outcome.as_ref().err();
-                let discard = match handler {
-                    Some(index) if self.has_given_up(index, &message) => false,
-                    _ => self.on_error(&message, failure, scope.as_mut()).await,
-                };
-                let terminal = Terminal { reason, attempts: runs(&message, failure), discard };
-                self.end(&message, terminal, &mut *settler).await
+        let settlement = match outcome {
+            Ok(()) => Some(Settlement::Ack),
+            Err(failure) => {
+                let handler = handler.map(|index| &self.runner.handlers[index]);
+                Box::pin(self.settle_failure(handler, &message, failure, scope, &mut *settler)).await
             }
         };
-        self.dispose(outcome, scope);
         if let Some(settlement) = settlement {
             settler.settle(settlement);
         }
     }
 
-    fn decide(&self, handler: Option<usize>, message: &InboundMessage, outcome: &Outcome) -> Decision {
-        let Err(failure) = outcome else { return Decision::Ack };
-        let text = message.note_failure_with(|| failure.render());
-        let Some(handler) = handler.map(|index| &self.runner.handlers[index]) else {
-            return decide(outcome, message.attempt(), None, Jitter::default());
+    /// Decides what becomes of a message whose run failed, and carries it out.
+    async fn settle_failure(
+        &self,
+        handler: Option<&Handler<C>>,
+        message: &Arc<InboundMessage>,
+        failure: Failure,
+        mut scope: Option<Scope<C>>,
+        settler: &mut dyn Settler,
+    ) -> Option<Settlement> {
+        // A panic or a timeout has not been rendered yet; the text is our own then.
+        failure.render_once(message);
+        let plan = handler.map(|handler| &handler.plan);
+        warn_if_clamped(&failure, plan, message);
+        let settlement = match decide(&failure, message.attempt(), plan, Jitter::of(fastrand::u8(..))) {
+            Decision::Retry(step) => Some(Settlement::Retry { step, attempt: message.attempt().next() }),
+            Decision::Fail(reason) => {
+                settler.started();
+                let given_up = plan.is_some_and(|plan| has_given_up(plan, message));
+                let discard = !given_up && self.on_error(message, &failure, scope.as_mut()).await;
+                self.end(message, Terminal { reason, attempts: runs(message, &failure), discard }, settler).await
+            }
         };
-        if let Some(delay) = failure.requested_delay().filter(|delay| *delay > handler.plan.ceiling()) {
-            tracing::warn!(
-                queue = message.queue(), id = %message.id, error = text,
-                "asked to be retried after {}, which is clamped to the driver's longest delay, {}",
-                human(delay), human(handler.plan.ceiling())
-            );
+        // User code can panic there too.
+        if let Err(panic) = guarded(move || drop((failure, scope))) {
+            tracing::error!(queue = message.queue(), %panic, "dropping what a failed run left behind panicked");
         }
-        decide(outcome, message.attempt(), Some(&handler.plan), Jitter::of(fastrand::u8(..)))
-    }
-
-    /// Whether even `#[on_error]` has had its run and the message came back: it may be what kills the process.
-    fn has_given_up(&self, handler: usize, message: &InboundMessage) -> bool {
-        message.attempt().get() > self.runner.handlers[handler].plan.attempts().saturating_add(1)
-    }
-
-    /// Drops what a failed run left behind; user code can panic there too.
-    fn dispose(&self, outcome: Outcome, scope: Option<Scope<C>>) {
-        if outcome.is_ok() && scope.is_none() {
-            return;
-        }
-        if let Err(panic) = guarded(move || drop((outcome, scope))) {
-            tracing::error!(queue = self.events.queue(), %panic, "dropping what a failed run left behind panicked");
-        }
+        settlement
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -169,10 +159,25 @@ impl<C: Send + Sync + 'static> Engine<C> {
     }
 }
 
+fn warn_if_clamped(failure: &Failure, plan: Option<&RetryPlan>, message: &InboundMessage) {
+    let Some(ceiling) = plan.map(RetryPlan::ceiling) else { return };
+    if let Some(delay) = failure.requested_delay().filter(|delay| *delay > ceiling) {
+        tracing::warn!(
+            queue = message.queue(), id = %message.id, error = message.failure(),
+            "asked to be retried after {}, which is clamped to the driver's longest delay, {}",
+            human(delay), human(ceiling)
+        );
+    }
+}
+
+/// Whether even `#[on_error]` has had its run and the message came back: it may be what kills the process.
+fn has_given_up(plan: &RetryPlan, message: &InboundMessage) -> bool {
+    message.attempt().get() > plan.attempts().saturating_add(1)
+}
+
 /// How often the message was run: not in this delivery, where it was only found to be exhausted.
-fn runs(message: &InboundMessage, failure: Option<&Failure>) -> u32 {
-    let exhausted = failure.is_some_and(|failure| failure.kind() == FailureKind::Exhausted);
-    message.attempt().get() - u32::from(exhausted)
+fn runs(message: &InboundMessage, failure: &Failure) -> u32 {
+    message.attempt().get() - u32::from(failure.kind() == FailureKind::Exhausted)
 }
 
 fn no_handler(message: &InboundMessage) -> Failure {

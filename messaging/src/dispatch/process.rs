@@ -1,5 +1,6 @@
 //! The room with user code: scope, decoding and handler, behind a wall and a clock.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::consumer::{MessageContext, OnError};
 use crate::delivery::Settler;
 use crate::duration::human;
 use crate::failure::{Failure, FailureKind, Outcome};
-use crate::guard::guard;
+use crate::guard::{guard, guard_pinned};
 use crate::message::InboundMessage;
 use crate::scope::Scope;
 
@@ -30,20 +31,30 @@ impl<C: Send + Sync + 'static> Engine<C> {
         scope: &mut Option<Scope<C>>,
     ) -> Processed {
         let handler = &self.runner.handlers[index];
-        let outcome = match &self.layered {
-            None => {
+        let ran = match (&self.layered, handler.limit) {
+            (None, None) => {
                 settler.started();
-                let run = self.runner.run(handler, message, scope);
-                guard(async { note(message, within(handler.limit, run).await) }).await
+                let mut run = pin!(Some(self.runner.run(handler, message, scope)));
+                guard_pinned(run.as_mut()).await
             }
-            Some(layered) => {
+            // Boxed: what few handlers have must not make every delivery's future larger.
+            (None, Some(limit)) => {
+                settler.started();
+                Box::pin(guard(within(limit, self.runner.run(handler, message, scope)))).await
+            }
+            (Some(layered), limit) => {
                 let stack = Stack::new(index, message);
                 let left = stack.left_scope();
                 let run = async {
                     let call = layered.ready(stack, settler, &self.stopping).await?;
-                    Some(note(message, within(handler.limit, call).await))
+                    let outcome = match limit {
+                        None => call.await,
+                        Some(limit) => within(limit, call).await,
+                    };
+                    // A layer's own error is rendered behind the wall as well.
+                    Some(outcome.inspect_err(|failure| drop(failure.render_once(message))))
                 };
-                let ran = guard(run).await;
+                let ran = Box::pin(guard(run)).await;
                 *scope = left.take();
                 match ran {
                     Ok(None) => return Processed::Unstarted,
@@ -52,18 +63,17 @@ impl<C: Send + Sync + 'static> Engine<C> {
                 }
             }
         };
-        let outcome = outcome.unwrap_or_else(|panic| Err(Failure::of(FailureKind::Panic, panic)));
-        Processed::Ran(outcome)
+        Processed::Ran(ran.unwrap_or_else(|panic| Err(Failure::of(FailureKind::Panic, panic))))
     }
 
     /// Runs `#[on_error]` behind the wall; whether the message is to be discarded.
     pub(super) async fn on_error(
         &self,
         message: &Arc<InboundMessage>,
-        failure: Option<&Failure>,
+        failure: &Failure,
         scope: Option<&mut Scope<C>>,
     ) -> bool {
-        let (Some(on_error), Some(failure)) = (&self.runner.on_error, failure) else { return false };
+        let Some(on_error) = &self.runner.on_error else { return false };
         let runner = &self.runner;
         let run = async {
             let mut fresh;
@@ -96,19 +106,10 @@ impl<C: Send + Sync + 'static> Engine<C> {
     }
 }
 
-/// Runs within the time there is.
-async fn within(limit: Option<Duration>, run: impl Future<Output = Outcome>) -> Outcome {
-    let Some(limit) = limit else { return run.await };
+/// Runs within that time.
+async fn within(limit: Duration, run: impl Future<Output = Outcome>) -> Outcome {
     match tokio::time::timeout(limit, run).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Failure::of(FailureKind::Timeout, format!("the handler took longer than {}", human(limit)))),
     }
-}
-
-/// Notes what went wrong; called behind the wall, since it asks the user's error.
-fn note(message: &InboundMessage, outcome: Outcome) -> Outcome {
-    if let Err(failure) = &outcome {
-        message.note_failure_with(|| failure.render());
-    }
-    outcome
 }

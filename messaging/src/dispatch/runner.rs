@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::app::Plan;
 use crate::codec::Codecs;
 use crate::consumer::{HandlerEntry, MessageContext, OnErrorEntry};
-use crate::failure::{FailureKind, Outcome};
+use crate::failure::{Failure, FailureKind, Outcome};
 use crate::message::InboundMessage;
 use crate::retry::RetryPlan;
 use crate::scope::{Scope, Scopes};
@@ -34,33 +34,46 @@ pub(crate) struct Runner<C> {
 
 impl<C: Send + Sync + 'static> Runner<C> {
     /// Opens the scope, takes the parameters, runs the handler; on success the scope is gone again.
+    ///
+    /// A failure is looked at, filtered and rendered here, since that asks the user's error.
     pub(super) async fn run(
         &self,
         handler: &Handler<C>,
         message: &Arc<InboundMessage>,
         scope: &mut Option<Scope<C>>,
     ) -> Outcome {
-        let mut outcome = self.run_in_scope(handler, message, scope).await;
-        match &mut outcome {
-            Ok(()) => *scope = None,
-            Err(failure) => {
-                let by_filter = failure.kind() == FailureKind::Error && !handler.entry.filter.allows(failure);
-                if failure.is_final() || by_filter {
-                    failure.forbid_retry();
-                }
+        let opened = match self.scopes.shared(&handler.scope) {
+            Some(opened) => Ok(opened),
+            None => self.scopes.open(&handler.scope, message).await,
+        };
+        let outcome = match opened {
+            Ok(opened) => {
+                let scope = scope.insert(opened);
+                let context =
+                    MessageContext { message, codecs: &self.codecs, plan: &handler.scope, slots: &scope.slots };
+                (handler.entry.run)(&scope.consumer, context).await
             }
+            Err(failure) => Err(failure),
+        };
+        match outcome {
+            Ok(()) => {
+                *scope = None;
+                Ok(())
+            }
+            Err(failure) => Err(handler.judge(failure, message)),
         }
-        outcome
     }
+}
 
-    async fn run_in_scope(
-        &self,
-        handler: &Handler<C>,
-        message: &Arc<InboundMessage>,
-        scope: &mut Option<Scope<C>>,
-    ) -> Outcome {
-        let scope = scope.insert(self.scopes.open(&handler.scope, message).await?);
-        let context = MessageContext { message, codecs: &self.codecs, plan: &handler.scope, slots: &scope.slots };
-        (handler.entry.run)(&scope.consumer, context).await
+impl<C> Handler<C> {
+    /// Makes a failure final where it says so itself, or the handler's filter does.
+    #[cold]
+    fn judge(&self, mut failure: Failure, message: &InboundMessage) -> Failure {
+        let by_filter = failure.kind() == FailureKind::Error && !self.entry.filter.allows(&failure);
+        if failure.is_final() || by_filter {
+            failure.forbid_retry();
+        }
+        failure.render_once(message);
+        failure
     }
 }
