@@ -20,8 +20,8 @@ pub struct Delivery {
 /// The right to settle one delivery; implemented by drivers.
 ///
 /// A settler that is dropped unsettled gives the message back: the driver MUST deliver it again, or return it to the
-/// broker. Where [`started`](Self::started) was called before, the drop counts as an attempt, if the driver counts at
-/// all; else a message that always breaks the process would come back for ever.
+/// broker. Where the message [has started](InboundMessage::has_started), the drop counts as an attempt, if the driver counts
+/// at all; else a message that always breaks the process would come back for ever.
 pub trait Settler: Send + fmt::Debug {
     /// Hands the settlement over; returns at once.
     ///
@@ -35,9 +35,6 @@ pub trait Settler: Send + fmt::Debug {
     fn still_ours(&self) -> bool {
         true
     }
-
-    /// Told just before user code runs; may be told more than once.
-    fn started(&mut self) {}
 
     /// What the broker knows this message by, across redeliveries; without it the message id serves.
     fn identity(&self) -> Option<String> {

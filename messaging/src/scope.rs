@@ -36,12 +36,10 @@ pub(crate) struct Scope<C> {
 }
 
 impl<C: Send + Sync + 'static> Scopes<C> {
-    /// The scope of a delivery for which nothing has to be built.
-    pub(crate) fn shared(&self, plan: &Plan) -> Option<Scope<C>> {
+    /// The consumer, where nothing has to be built for a delivery and so no scope has to be opened.
+    pub(crate) fn shared(&self, plan: &Plan) -> Option<&C> {
         match self {
-            Self::Shared(consumer) if !plan.has_slots() => {
-                Some(Scope { consumer: Arc::clone(consumer), slots: Slots::default() })
-            }
+            Self::Shared(consumer) if !plan.has_slots() => Some(consumer),
             Self::Shared(_) | Self::Scoped | Self::Foreign(_) => None,
         }
     }

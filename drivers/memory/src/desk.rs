@@ -132,7 +132,7 @@ impl Desk {
     ) -> Polled {
         for _ in 0..max.max(1) {
             let taken = self.state.take(intake.connection, |envelope, attempt| {
-                InboundMessage::new(Arc::clone(&self.name), envelope, attempt).parent(intake.stopping.clone())
+                InboundMessage::new(Arc::clone(&self.name), envelope, attempt).parent(Arc::clone(&intake.stopping))
             });
             let Some(taken) = taken else { break };
             let settler = Box::new(MemorySettler::new(Arc::clone(intake), taken.slot, taken.number));
@@ -156,10 +156,6 @@ impl Desk {
         if self.state.has_ready() {
             after.wake(self.waiting.pop());
         }
-    }
-
-    pub(crate) fn started(&mut self, slot: usize) {
-        self.state.started(slot);
     }
 
     pub(crate) fn is_ours(&self, slot: usize) -> bool {

@@ -89,10 +89,6 @@ impl Queue {
         });
     }
 
-    pub(crate) fn started(&self, slot: usize) {
-        lock(&self.desk).started(slot);
-    }
-
     pub(crate) fn is_ours(&self, slot: usize) -> bool {
         lock(&self.desk).is_ours(slot)
     }

@@ -29,10 +29,6 @@ impl Settler for MemorySettler {
         self.intake.queue.is_ours(self.slot)
     }
 
-    fn started(&mut self) {
-        self.intake.queue.started(self.slot);
-    }
-
     fn identity(&self) -> Option<String> {
         Some(self.number.to_string())
     }

@@ -23,10 +23,6 @@ impl<T> Slots<T> {
         self.slots.get(slot)?.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, slot: usize) -> Option<&mut T> {
-        self.slots.get_mut(slot)?.as_mut()
-    }
-
     pub(crate) fn remove(&mut self, slot: usize) -> Option<T> {
         let value = self.slots.get_mut(slot)?.take()?;
         self.free.push(slot);

@@ -51,7 +51,6 @@ struct InFlight {
     place: u64,
     /// Who took it.
     holder: u64,
-    started: bool,
     /// It was taken back: its settler has no right any more.
     void: bool,
 }
@@ -119,15 +118,8 @@ impl QueueState {
         let Stored { number, place, attempt, envelope } = self.ready.pop_front()?;
         let message = Arc::new(open(envelope, attempt));
         let kept = Arc::clone(&message);
-        let slot =
-            self.in_flight.insert(InFlight { message: kept, number, place, holder, started: false, void: false });
+        let slot = self.in_flight.insert(InFlight { message: kept, number, place, holder, void: false });
         Some(Taken { slot, number, message })
-    }
-
-    pub(crate) fn started(&mut self, slot: usize) {
-        if let Some(taken) = self.in_flight.get_mut(slot) {
-            taken.started = true;
-        }
     }
 
     /// Whether the message is still with whoever took it.
@@ -207,7 +199,7 @@ impl QueueState {
     /// What one of the messages is doing, in words.
     pub(crate) fn describe(&self, now: Instant) -> Option<String> {
         if let Some(taken) = self.in_flight.iter().find(|taken| !taken.void) {
-            let what = if taken.started { "running" } else { "taken and not started" };
+            let what = if taken.message.has_started() { "running" } else { "taken and not started" };
             return Some(format!("{} is {what}, as attempt {}", Named(&taken.message), taken.message.attempt()));
         }
         if let Some(stored) = self.ready.front() {
@@ -255,7 +247,7 @@ impl QueueState {
 
 impl InFlight {
     fn restored(&self, counting: &Counting, ending: Ending) -> Stored {
-        let attempt = counting.ended(ending, self.started, self.message.attempt());
+        let attempt = counting.ended(ending, self.message.has_started(), self.message.attempt());
         Stored { number: self.number, place: self.place, attempt, envelope: self.message.envelope().clone() }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Intake {
     pub(crate) queue: Arc<Queue>,
     pub(crate) connection: u64,
     pub(crate) events: Arc<dyn DriverEvents>,
-    pub(crate) stopping: CancellationToken,
+    pub(crate) stopping: Arc<CancellationToken>,
     stopped: AtomicBool,
     lanes: AtomicUsize,
 }
@@ -51,7 +51,7 @@ pub(crate) fn open(queue: Arc<Queue>, connection: u64, options: &SubscribeOption
         queue,
         connection,
         events: Arc::clone(&options.events),
-        stopping: options.stopping.clone(),
+        stopping: Arc::new(options.stopping.clone()),
         stopped: AtomicBool::new(false),
         lanes: AtomicUsize::new(options.concurrency),
     });

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::Proof;
-use crate::app::{Container, Key, Numbering};
+use crate::app::{Container, Key, Numbering, Slots};
 use crate::consumer::{Consumer, Router};
 use crate::dispatch::{Engine, EngineParts, Events, Handler, Layered, OnErrorHandler, Runner, work};
 use crate::driver::{DriverEvents, SubscribeOptions, Subscription};
@@ -95,7 +95,8 @@ pub(crate) async fn prepare<C: Consumer>(
         stopping: setup.token.clone(),
         ..SubscribeOptions::new(queue, Arc::clone(&events) as Arc<dyn DriverEvents>)
     };
-    let runner = Arc::new(Runner { scopes, handlers, on_error, codecs: options.codecs.clone() });
+    let runner =
+        Arc::new(Runner { scopes, handlers, on_error, codecs: options.codecs.clone(), no_slots: Slots::default() });
     let layered = Layered::new(Arc::clone(&runner), &options.layers, setup.token.clone());
     let parts = EngineParts {
         driver: Arc::clone(&options.driver),

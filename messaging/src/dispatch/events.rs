@@ -112,10 +112,6 @@ impl Events {
         }
     }
 
-    pub(crate) fn queue(&self) -> &str {
-        &self.queue
-    }
-
     pub(crate) fn shared_consumer(&self) -> Arc<str> {
         Arc::clone(&self.consumer)
     }

@@ -16,7 +16,6 @@ use tower::util::BoxService;
 use tower::{Layer, Service};
 
 use super::runner::Runner;
-use crate::delivery::Settler;
 use crate::error::BoxError;
 use crate::failure::{Failure, FailureKind, Outcome};
 use crate::message::InboundMessage;
@@ -205,7 +204,6 @@ impl Layered {
     pub(super) async fn ready<C>(
         &self,
         message: Stack<C>,
-        settler: &mut dyn Settler,
         stopping: &AtomicBool,
     ) -> Option<impl Future<Output = Outcome> + use<C>> {
         let call = async {
@@ -214,7 +212,7 @@ impl Layered {
             // The lock is held until the call is made: readiness is one caller's.
             Ok::<_, Infallible>(match ready {
                 Ok(()) => {
-                    settler.started();
+                    message.incoming.message.start();
                     Ok(stack.call(message.incoming))
                 }
                 Err(error) => Err(error),

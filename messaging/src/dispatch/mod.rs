@@ -108,7 +108,7 @@ impl<C: Send + Sync + 'static> Engine<C> {
         let outcome = match handler.map(|index| (index, &self.runner.handlers[index])) {
             None => Err(no_handler(&message)),
             Some((_, handler)) if !handler.plan.admits(message.attempt()) => Err(exhausted(&message, &handler.plan)),
-            Some((index, _)) => match self.process(index, &message, &mut *settler, &mut scope).await {
+            Some((index, _)) => match self.process(index, &message, &mut scope).await {
                 Processed::Ran(outcome) => outcome,
                 Processed::Unstarted => return,
             },
@@ -141,7 +141,7 @@ impl<C: Send + Sync + 'static> Engine<C> {
         let settlement = match decide(&failure, message.attempt(), plan, Jitter::of(fastrand::u8(..))) {
             Decision::Retry(step) => Some(Settlement::Retry { step, attempt: message.attempt().next() }),
             Decision::Fail(reason) => {
-                settler.started();
+                message.start();
                 let given_up = plan.is_some_and(|plan| has_given_up(plan, message));
                 let discard = !given_up && self.on_error(message, &failure, scope.as_mut()).await;
                 self.end(message, Terminal { reason, attempts: runs(message, &failure), discard }, settler).await

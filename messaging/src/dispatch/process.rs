@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::Engine;
 use super::layers::Stack;
 use crate::consumer::{MessageContext, OnError};
-use crate::delivery::Settler;
 use crate::duration::human;
 use crate::failure::{Failure, FailureKind, Outcome};
 use crate::guard::{guard, guard_pinned};
@@ -27,32 +26,31 @@ impl<C: Send + Sync + 'static> Engine<C> {
         &self,
         index: usize,
         message: &Arc<InboundMessage>,
-        settler: &mut dyn Settler,
         scope: &mut Option<Scope<C>>,
     ) -> Processed {
         let handler = &self.runner.handlers[index];
         let ran = match (&self.layered, handler.limit) {
             (None, None) => {
-                settler.started();
+                message.start();
                 let mut run = pin!(Some(self.runner.run(handler, message, scope)));
                 guard_pinned(run.as_mut()).await
             }
             // Boxed: what few handlers have must not make every delivery's future larger.
             (None, Some(limit)) => {
-                settler.started();
+                message.start();
                 Box::pin(guard(within(limit, self.runner.run(handler, message, scope)))).await
             }
             (Some(layered), limit) => {
                 let stack = Stack::new(index, message);
                 let left = stack.left_scope();
                 let run = async {
-                    let call = layered.ready(stack, settler, &self.stopping).await?;
+                    let call = layered.ready(stack, &self.stopping).await?;
                     let outcome = match limit {
                         None => call.await,
                         Some(limit) => within(limit, call).await,
                     };
                     // A layer's own error is rendered behind the wall as well.
-                    Some(outcome.inspect_err(|failure| drop(failure.render_once(message))))
+                    Some(outcome.inspect_err(|failure| _ = failure.render_once(message)))
                 };
                 let ran = Box::pin(guard(run)).await;
                 *scope = left.take();

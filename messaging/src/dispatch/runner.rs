@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::Plan;
+use crate::app::{Plan, Slots};
 use crate::codec::Codecs;
 use crate::consumer::{HandlerEntry, MessageContext, OnErrorEntry};
 use crate::failure::{Failure, FailureKind, Outcome};
@@ -30,9 +30,20 @@ pub(crate) struct Runner<C> {
     pub(crate) handlers: Vec<Handler<C>>,
     pub(crate) on_error: Option<OnErrorHandler<C>>,
     pub(crate) codecs: Codecs,
+    /// Of deliveries for which nothing is built.
+    pub(crate) no_slots: Slots,
 }
 
 impl<C: Send + Sync + 'static> Runner<C> {
+    fn context<'m>(
+        &'m self,
+        handler: &'m Handler<C>,
+        message: &'m Arc<InboundMessage>,
+        slots: &'m Slots,
+    ) -> MessageContext<'m> {
+        MessageContext { message, codecs: &self.codecs, plan: &handler.scope, slots }
+    }
+
     /// Opens the scope, takes the parameters, runs the handler; on success the scope is gone again.
     ///
     /// A failure is looked at, filtered and rendered here, since that asks the user's error.
@@ -42,18 +53,15 @@ impl<C: Send + Sync + 'static> Runner<C> {
         message: &Arc<InboundMessage>,
         scope: &mut Option<Scope<C>>,
     ) -> Outcome {
-        let opened = match self.scopes.shared(&handler.scope) {
-            Some(opened) => Ok(opened),
-            None => self.scopes.open(&handler.scope, message).await,
-        };
-        let outcome = match opened {
-            Ok(opened) => {
-                let scope = scope.insert(opened);
-                let context =
-                    MessageContext { message, codecs: &self.codecs, plan: &handler.scope, slots: &scope.slots };
-                (handler.entry.run)(&scope.consumer, context).await
-            }
-            Err(failure) => Err(failure),
+        let outcome = match self.scopes.shared(&handler.scope) {
+            Some(consumer) => (handler.entry.run)(consumer, self.context(handler, message, &self.no_slots)).await,
+            None => match self.scopes.open(&handler.scope, message).await {
+                Ok(opened) => {
+                    let opened = scope.insert(opened);
+                    (handler.entry.run)(&opened.consumer, self.context(handler, message, &opened.slots)).await
+                }
+                Err(failure) => Err(failure),
+            },
         };
         match outcome {
             Ok(()) => {

@@ -57,8 +57,9 @@ pub struct InboundMessage {
     envelope: Envelope,
     queue: Arc<str>,
     attempt: Attempt,
-    parent: Option<CancellationToken>,
+    parent: Option<Arc<CancellationToken>>,
     cancelled: AtomicBool,
+    started: AtomicBool,
     token: OnceLock<CancellationToken>,
     failure: OnceLock<Arc<str>>,
 }
@@ -73,6 +74,7 @@ impl InboundMessage {
             attempt,
             parent: None,
             cancelled: AtomicBool::new(false),
+            started: AtomicBool::new(false),
             token: OnceLock::new(),
             failure: OnceLock::new(),
         }
@@ -80,7 +82,7 @@ impl InboundMessage {
 
     /// Lets the message's signal fire when `parent` is cancelled; a driver passes the token of its subscription.
     #[must_use]
-    pub fn parent(mut self, parent: CancellationToken) -> Self {
+    pub fn parent(mut self, parent: Arc<CancellationToken>) -> Self {
         self.parent = Some(parent);
         self
     }
@@ -116,7 +118,7 @@ impl InboundMessage {
     pub fn signal(&self) -> CancellationToken {
         let token = self
             .token
-            .get_or_init(|| self.parent.as_ref().map_or_else(CancellationToken::new, CancellationToken::child_token));
+            .get_or_init(|| self.parent.as_ref().map_or_else(CancellationToken::new, |parent| parent.child_token()));
         // The flag is set before the token is looked for, and read after it is in place: one of the two sees the other.
         if self.cancelled.load(Ordering::SeqCst) {
             token.cancel();
@@ -130,6 +132,18 @@ impl InboundMessage {
         if let Some(token) = self.token.get() {
             token.cancel();
         }
+    }
+
+    /// Notes that user code begins to run with it; the engine does, and tests that stand in for it.
+    pub fn start(&self) {
+        self.started.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether user code has begun to run with it. A driver that gets it back unsettled counts an attempt then, where it
+    /// counts at all: else a message that always breaks the process would come back for ever.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.started.load(Ordering::Relaxed)
     }
 
     /// What went wrong in this delivery, where something did: for logs, and for what a driver records.

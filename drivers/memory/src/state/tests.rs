@@ -178,8 +178,8 @@ impl Both {
 
     fn start(&mut self, which: usize) {
         let Some(InHand { taken, void, .. }) = self.in_hand.get(which) else { return };
-        let (slot, number, void) = (taken.slot, taken.number, *void);
-        self.state.started(slot);
+        let (number, void) = (taken.number, *void);
+        taken.message.start();
         if !void {
             let mut known = self.in_flight(number);
             if let Doing::InFlight { started, .. } = &mut known.doing {

@@ -85,8 +85,8 @@ impl Consumer {
 
     /// Waits for the next delivery, and starts it as a worker does.
     pub async fn start(&mut self) -> Delivery {
-        let mut delivery = self.next().await;
-        delivery.settler.started();
+        let delivery = self.next().await;
+        delivery.message.start();
         delivery
     }
 
