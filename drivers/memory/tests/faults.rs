@@ -355,6 +355,31 @@ mod settling {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn one_that_is_held_up_holds_up_no_other() {
+        let driver = connected().await;
+        send(&driver, "orders", &["hangs", "late", "soon", "at once"]);
+        let mut consumer = Consumer::new(&driver, "orders").await;
+        driver.fail(Fault::ack().hang());
+        driver.fail(Fault::ack().delay(SECOND * 2));
+        driver.fail(Fault::ack().delay(SECOND));
+        consumer.take(4).into_iter().for_each(|delivery| delivery.settler.settle(Settlement::Ack));
+        assert_eq!(driver.pending("orders"), 3);
+        let lane = tokio::spawn(async move { consumer.next().await });
+        let mut left = Vec::new();
+        tokio::time::sleep(SECOND / 2).await;
+        for _ in 0..4 {
+            tokio::time::sleep(SECOND).await;
+            left.push(driver.pending("orders"));
+        }
+        assert_eq!(left, [2, 1, 1, 1]);
+        let order: Vec<_> = driver.timeline("orders").into_iter().map(|entry| entry.id.to_string()).collect();
+        assert_eq!(order, ["at once", "soon", "late"]);
+        driver.release_hung();
+        driver.idle().await;
+        assert!(!lane.is_finished());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn flush_waits_for_what_takes_its_time_or_hangs_also_without_lanes() {
         let (driver, consumer, delivery) = in_flight().await;
         assert!(consumer.control.flush().await.is_ok());
