@@ -67,6 +67,7 @@ pub struct InboundMessage {
 impl InboundMessage {
     /// Makes the message of one delivery; for drivers and tests.
     #[must_use]
+    #[inline]
     pub fn new(queue: impl Into<Arc<str>>, envelope: Envelope, attempt: Attempt) -> Self {
         Self {
             envelope,
@@ -82,6 +83,7 @@ impl InboundMessage {
 
     /// Lets the message's signal fire when `parent` is cancelled; a driver passes the token of its subscription.
     #[must_use]
+    #[inline]
     pub fn parent(mut self, parent: Arc<CancellationToken>) -> Self {
         self.parent = Some(parent);
         self
@@ -101,12 +103,14 @@ impl InboundMessage {
 
     /// Which run of the message this is.
     #[must_use]
+    #[inline]
     pub fn attempt(&self) -> Attempt {
         self.attempt
     }
 
     /// The message type as text, where there is one.
     #[must_use]
+    #[inline]
     pub fn message_type(&self) -> Option<&str> {
         self.envelope.message_type.as_deref()
     }
@@ -135,6 +139,7 @@ impl InboundMessage {
     }
 
     /// Notes that user code begins to run with it; the engine does, and tests that stand in for it.
+    #[inline]
     pub fn start(&self) {
         self.started.store(true, Ordering::Relaxed);
     }
@@ -142,12 +147,14 @@ impl InboundMessage {
     /// Whether user code has begun to run with it. A driver that gets it back unsettled counts an attempt then, where it
     /// counts at all: else a message that always breaks the process would come back for ever.
     #[must_use]
+    #[inline]
     pub fn has_started(&self) -> bool {
         self.started.load(Ordering::Relaxed)
     }
 
     /// What went wrong in this delivery, where something did: for logs, and for what a driver records.
     #[must_use]
+    #[inline]
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(|text| &**text)
     }
@@ -159,6 +166,7 @@ impl InboundMessage {
 
     /// The parts that outlive this delivery; what a driver keeps when it delivers the message again.
     #[must_use]
+    #[inline]
     pub fn envelope(&self) -> &Envelope {
         &self.envelope
     }
