@@ -125,7 +125,8 @@ impl ApplicationBuilder {
         self
     }
 
-    /// Runs when the application stops, after the plugins: for each singleton of that type that was built, the last built first.
+    /// Runs when the application stops, after the plugins: for the singleton of that type, or behind that view, where it was
+    /// built; the last built first.
     pub fn on_close<T, F, R>(mut self, close: F) -> Self
     where
         T: ?Sized + Send + Sync + 'static,

@@ -164,13 +164,23 @@ impl Container {
         }
     }
 
-    /// Lets go of every singleton, the last built first; `close` sees each before it goes.
-    pub(crate) async fn tear_down(&self) -> Vec<(Key, Arc<dyn Any + Send + Sync>)> {
+    /// Lets go of every singleton, the last built first; gives those that are known by one of `keys`, each with the index of it.
+    pub(crate) async fn tear_down(&self, keys: &[Key]) -> Vec<(usize, Arc<dyn Any + Send + Sync>)> {
         let mut singletons = self.0.singletons.lock().await;
         let built = std::mem::take(&mut singletons.built);
         let instances = std::mem::take(&mut singletons.instances);
-        let exported = |key: Key| Some((key, (self.0.graph.get(key)?.export)(instances.get(&key)?)?));
-        built.into_iter().rev().filter_map(exported).collect()
+        let mut closing = Vec::new();
+        for source in built.into_iter().rev() {
+            let Some(instance) = instances.get(&source) else { continue };
+            for (index, key) in keys.iter().enumerate() {
+                // A view is closed with what is behind it.
+                if self.0.graph.source(*key).is_some_and(|provider| provider.key == source) {
+                    let exported = self.reader(*key).and_then(|(_, export)| export(instance));
+                    closing.extend(exported.map(|exported| (index, exported)));
+                }
+            }
+        }
+        closing
     }
 }
 

@@ -66,7 +66,7 @@ impl fmt::Debug for Key {
 /// `a::b::Cache<c::Order>` as `Cache<Order>`.
 pub(crate) fn short_name(path: &str) -> String {
     let mut short = String::with_capacity(path.len());
-    for part in path.split_inclusive(|character: char| !(character.is_alphanumeric() || "_:".contains(character))) {
+    for part in path.split_inclusive(|character: char| !(character.is_alphanumeric() || "_:{}".contains(character))) {
         short.push_str(part.rsplit("::").next().unwrap_or(part));
     }
     short
@@ -142,6 +142,7 @@ mod tests {
     #[test]
     fn names_lose_their_modules_and_keep_their_shape() {
         assert_eq!(short_name("a::b::Cache<c::d::Order, dyn e::Repo>"), "Cache<Order, dyn Repo>");
+        assert_eq!(short_name("a::b::{{closure}}::Order"), "Order");
         assert_eq!(Key::of::<dyn fmt::Debug>().to_string(), "dyn Debug");
         assert_eq!(Key::of::<Option<String>>().to_string(), "Option<String>");
     }

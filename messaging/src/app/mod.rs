@@ -173,10 +173,9 @@ impl Application {
         for plugin in state.plugins.iter_mut().rev() {
             plugin.stop(&self.hurry).await;
         }
-        for (key, instance) in self.container.tear_down().await {
-            for hook in self.close_hooks.iter().filter(|hook| hook.key == key) {
-                hook.close(&instance, self.close_timeout).await;
-            }
+        let keys: Vec<_> = self.close_hooks.iter().map(|hook| hook.key).collect();
+        for (index, instance) in self.container.tear_down(&keys).await {
+            self.close_hooks[index].close(&instance, self.close_timeout).await;
         }
         state.phase = Phase::Stopped;
     }
