@@ -1,3 +1,4 @@
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -143,10 +144,10 @@ impl Book {
     fn enter(&mut self, what: &str, number: u64) {
         if what == "confirmed" {
             self.confirmed.insert(number);
-        } else if self.ended.contains_key(&number) {
-            self.duplicates += 1;
+        } else if let Entry::Vacant(first) = self.ended.entry(number) {
+            first.insert(what == "handled");
         } else {
-            self.ended.insert(number, what == "handled");
+            self.duplicates += 1;
         }
     }
 

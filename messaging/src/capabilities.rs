@@ -60,6 +60,23 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
+    /// What a driver can do that can do nothing beyond delivering: a base for struct updates.
+    pub const NONE: Self = Self {
+        native_delay: false,
+        max_native_delay: Duration::ZERO,
+        native_delay_granularity: Duration::ZERO,
+        max_in_process_delay: Duration::ZERO,
+        delivery_count: DeliveryCount::None,
+        release_counts: false,
+        crash_counts: false,
+        max_run: None,
+        max_publish_delay: Duration::ZERO,
+        order: Order::None,
+        keys: false,
+        max_message_size: None,
+        max_headers: None,
+    };
+
     /// The longest delay that a retry can have on this driver.
     #[must_use]
     pub fn longest_delay(&self) -> Duration {

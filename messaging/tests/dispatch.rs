@@ -373,3 +373,29 @@ fn failures_keep_their_kind() {
     let long = Failure::from("é\n".repeat(4_000));
     assert!(format!("{long:?}").len() < 1_200);
 }
+
+#[consumer("orders")]
+struct Waiting;
+
+#[handlers]
+impl Waiting {
+    #[on_message]
+    #[retry(attempts = 2, on(Offline), never(Declined))]
+    async fn all(&self, body: Bytes) -> Result<(), Failure> {
+        let failure = if body == "never" { Failure::from(Declined) } else { Failure::from("busy") };
+        Err(failure.after(5 * SECOND))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_names_a_delay_is_retried_whatever_errors_the_filter_names() {
+    for (body, expected) in [
+        ("busy", &[Settlement::retry(5 * SECOND, 2), Settlement::DeadLetter(Reason::Exhausted)][..]),
+        ("never", &[Settlement::DeadLetter(Reason::NonRetryable)][..]),
+    ] {
+        let rig = Rig::start::<Waiting>().await;
+        rig.send("any", body);
+        rig.driver.idle().await;
+        assert_eq!(rig.driver.settlements("orders"), expected, "{body}");
+    }
+}

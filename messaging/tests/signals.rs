@@ -1,6 +1,6 @@
 //! `run` and the operator's signals. One test: signals reach the whole process.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
 

@@ -51,7 +51,7 @@ pub(crate) fn open(queue: Arc<Queue>, connection: u64, options: &SubscribeOption
         queue,
         connection,
         events: Arc::clone(&options.events),
-        stopping: Arc::new(options.stopping.clone()),
+        stopping: Arc::clone(&options.stopping),
         stopped: AtomicBool::new(false),
         lanes: AtomicUsize::new(options.concurrency),
     });

@@ -165,6 +165,8 @@ impl ApplicationBuilder {
             if !names.insert(plugin.name()) {
                 let problem = format!("the plugin `{}` is there twice", plugin.name());
                 registry.refuse(Violation::new(ViolationKind::Options, problem, "put everything into one of the two"));
+                // What it provides is there twice as well, and that is no other problem.
+                continue;
             }
             plugin.configure(&mut registry);
         }

@@ -23,7 +23,7 @@ pub(crate) struct Setup {
     pub(crate) options: MessagingOptions,
     pub(crate) names: WireNames,
     pub(crate) stopping: Arc<AtomicBool>,
-    pub(crate) token: CancellationToken,
+    pub(crate) token: Arc<CancellationToken>,
 }
 
 /// A consumer that is ready to be subscribed.
@@ -92,12 +92,12 @@ pub(crate) async fn prepare<C: Consumer>(
         longest_run: longest_run(&handlers),
         names: setup.names.clone(),
         driver: declaration.driver,
-        stopping: setup.token.clone(),
+        stopping: Arc::clone(&setup.token),
         ..SubscribeOptions::new(queue, Arc::clone(&events) as Arc<dyn DriverEvents>)
     };
     let runner =
         Arc::new(Runner { scopes, handlers, on_error, codecs: options.codecs.clone(), no_slots: Slots::default() });
-    let layered = Layered::new(Arc::clone(&runner), &options.layers, setup.token.clone());
+    let layered = Layered::new(Arc::clone(&runner), &options.layers, Arc::clone(&setup.token));
     let parts = EngineParts {
         driver: Arc::clone(&options.driver),
         names: setup.names.clone(),

@@ -135,7 +135,7 @@ pub(crate) struct OnErrorEntry<C> {
     pub(crate) run: RunOnError<C>,
 }
 
-/// Which errors of a handler are retried; `never` beats `on`.
+/// Which errors of a handler are retried; `never` beats `on`, and a failure that names a delay passes `on`.
 ///
 /// Panics, timeouts and failures to build the scope are retried whatever a filter says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -148,7 +148,9 @@ pub struct RetryFilter {
 
 impl RetryFilter {
     pub(crate) fn allows(&self, failure: &Failure) -> bool {
-        !self.never.is_some_and(|never| never(failure)) && self.on.is_none_or(|on| on(failure))
+        // Who names a delay wants a retry, whatever errors are named.
+        let wanted = failure.requested_delay().is_some() || self.on.is_none_or(|on| on(failure));
+        wanted && !self.never.is_some_and(|never| never(failure))
     }
 }
 

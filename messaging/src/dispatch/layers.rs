@@ -156,7 +156,7 @@ impl<C: Send + Sync + 'static> Drop for KeepScope<C> {
 /// A consumer's stack of layers: one for all its workers, so that a limit of it is a limit of the consumer.
 pub(crate) struct Layered {
     stack: AsyncMutex<HandlerService>,
-    stopping: CancellationToken,
+    stopping: Arc<CancellationToken>,
 }
 
 /// One message for the stack.
@@ -190,7 +190,7 @@ impl Layered {
     pub(crate) fn new<C: Send + Sync + 'static>(
         runner: Arc<Runner<C>>,
         layers: &[ErasedLayer],
-        stopping: CancellationToken,
+        stopping: Arc<CancellationToken>,
     ) -> Option<Self> {
         if layers.is_empty() {
             return None;

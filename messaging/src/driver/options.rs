@@ -38,7 +38,7 @@ pub struct SubscribeOptions {
     /// Where the driver tells what happens.
     pub events: Arc<dyn DriverEvents>,
     /// Cancelled when the application stops: the parent of every message's signal.
-    pub stopping: CancellationToken,
+    pub stopping: Arc<CancellationToken>,
 }
 
 impl SubscribeOptions {
@@ -59,7 +59,7 @@ impl SubscribeOptions {
             names: WireNames::default(),
             driver: DriverOptions::default(),
             events,
-            stopping: CancellationToken::new(),
+            stopping: Arc::default(),
         }
     }
 }

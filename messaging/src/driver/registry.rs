@@ -28,7 +28,7 @@ inventory::collect!(DriverFactory);
 /// `Config`, when no linked driver answers to the scheme, or when the driver finds the URL wrong. The message never
 /// repeats the URL, which may hold a password.
 pub fn driver_from_url(url: &str) -> Result<Arc<dyn MessagingDriver>, Error> {
-    let Some((scheme, _)) = url.split_once(':') else {
+    let Some((scheme, _)) = url.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
         return Err(Error::new(
             ErrorKind::Config,
             "a driver URL starts with a scheme, as in `memory:` or `amqp://host`",
@@ -49,4 +49,10 @@ pub fn driver_from_url(url: &str) -> Result<Arc<dyn MessagingDriver>, Error> {
             if known.is_empty() { "none".into() } else { known.join(", ") }
         ),
     ))
+}
+
+/// What stands before the first colon may also be a user, or a password: it is repeated only where it can be a scheme.
+fn is_scheme(text: &str) -> bool {
+    let allowed = |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);
+    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(allowed)
 }

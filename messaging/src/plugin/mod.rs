@@ -190,7 +190,7 @@ impl Plugin for MessagingPlugin {
             names: WireNames::new(&options.prefix),
             options,
             stopping: Arc::new(AtomicBool::new(false)),
-            token: CancellationToken::new(),
+            token: Arc::default(),
         };
         let consumers = self.prepare(container, &setup, proofs).await.map_err(BootError::from)?;
         self.broker.link(Link {

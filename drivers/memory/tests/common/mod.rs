@@ -58,7 +58,7 @@ pub struct Consumer {
     pub lanes: Vec<Box<dyn Lane>>,
     pub control: Arc<dyn SubscriptionControl>,
     pub events: Arc<Events>,
-    pub stopping: CancellationToken,
+    pub stopping: Arc<CancellationToken>,
 }
 
 impl Consumer {
