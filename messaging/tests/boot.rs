@@ -23,8 +23,6 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 
-// --- What each driver can honour ---------------------------------------------------------------------------------
-
 /// Every step of a policy, or its refusal: `1s` waits in process, `native 1s` at the broker.
 fn proven(policy: &RetryPolicy, capabilities: &Capabilities) -> String {
     match RetryPlan::prove(policy, capabilities) {
@@ -197,8 +195,6 @@ fn more_delays_than_a_queue_can_have_are_refused_as_a_mistake() {
     assert!(RetryPlan::prove(&many, &MEMORY).is_ok());
 }
 
-// --- Everything at once ------------------------------------------------------------------------------------------
-
 const BY_ORDER: &str = "order.*";
 const BY_EVENT: &str = "*.created";
 const NO_ATTEMPTS: u32 = 0;
@@ -289,8 +285,6 @@ async fn everything_that_refuses_the_boot_is_told_at_once_and_says_what_to_chang
     assert_snapshot("everything_wrong", &error.to_string());
 }
 
-// --- Consumers, plugins, options ---------------------------------------------------------------------------------
-
 #[consumer("one")]
 struct One {
     log: Arc<Log>,
@@ -374,7 +368,7 @@ async fn options_come_from_the_container_and_are_proven_all_the_same() {
     let log = Arc::new(Log::default());
     let builder = |workers| Application::builder().shared(Arc::clone(&log)).value(config(workers)).plugin(plugin());
     let beyond = format!("One::on_slow (queue `one`, driver `memory`): {}", beyond(1, "12h", "11h 59min"));
-    assert_eq!(refused(builder(1)).await, [beyond.clone()]);
+    assert_eq!(refused(builder(1)).await, [&*beyond]);
     assert_eq!(
         refused(builder(0)).await,
         ["option `concurrency`: is 0, and nothing would be handled".to_owned(), beyond],
@@ -448,8 +442,6 @@ fn a_url_chooses_the_driver_and_is_never_repeated() {
         assert!(!text.contains("hunter2"), "{text}");
     }
 }
-
-// --- Starting ----------------------------------------------------------------------------------------------------
 
 /// Notes what happens to it; can refuse to start.
 struct Noting {
@@ -615,8 +607,6 @@ async fn a_start_that_is_dropped_is_cleaned_up_by_stop() {
     assert_eq!(driver.connect().await.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(problems(&app.start().await.unwrap_err()), [": the application was stopped"]);
 }
-
-// --- Stopping ----------------------------------------------------------------------------------------------------
 
 #[tokio::test(start_paused = true)]
 async fn stop_works_twice_in_sequence_and_at_the_same_time() {

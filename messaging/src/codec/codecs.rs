@@ -51,6 +51,13 @@ impl Codecs {
             .or_else(|| (named(Json::CONTENT_TYPE) || essence.ends_with("+json")).then_some(&Json as &dyn Codec))
     }
 
+    /// Whether a body holds nothing at all; white space is nothing to JSON, and a value to a binary format.
+    pub(crate) fn is_blank(&self, content_type: Option<&str>, body: &[u8]) -> bool {
+        let codec = || self.find(content_type.unwrap_or(Json::CONTENT_TYPE));
+        body.is_empty()
+            || body.trim_ascii().is_empty() && codec().is_some_and(|codec| codec.content_type() == Json::CONTENT_TYPE)
+    }
+
     pub(crate) fn decode<T: DeserializeOwned>(
         &self,
         content_type: Option<&str>,

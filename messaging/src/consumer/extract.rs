@@ -51,10 +51,10 @@ impl<'m> MessageContext<'m> {
         })
     }
 
-    /// Whether there is a payload: a body that is neither empty nor JSON's `null`.
-    fn has_payload(self) -> bool {
-        let body = self.message.body.trim_ascii();
-        !body.is_empty() && body != b"null"
+    /// The same; `None` for an empty body, and for what is null in its format.
+    fn decode_optional<T: DeserializeOwned>(self) -> Result<Option<T>, Failure> {
+        let absent = self.codecs.is_blank(self.message.content_type.as_deref(), &self.message.body);
+        if absent { Ok(None) } else { self.decode() }
     }
 }
 
@@ -143,8 +143,7 @@ impl<T: ?Sized> Deref for Inject<T> {
     }
 }
 
-fn validated<T: DeserializeOwned + Validate>(context: MessageContext<'_>) -> Result<Message<T>, Failure> {
-    let payload: T = context.decode()?;
+fn validated<T: Validate>(payload: T) -> Result<Message<T>, Failure> {
     match payload.validate() {
         Ok(()) => Ok(Message(payload)),
         Err(errors) => Err(Failure::of(FailureKind::Invalid, MessageValidationError::from(errors))),
@@ -154,7 +153,7 @@ fn validated<T: DeserializeOwned + Validate>(context: MessageContext<'_>) -> Res
 #[diagnostic::do_not_recommend]
 impl<'m, T: DeserializeOwned + Validate + Send> FromMessage<'m> for Message<T> {
     fn from_message(context: MessageContext<'m>) -> impl Future<Output = Result<Self, Failure>> + Send {
-        ready(validated(context))
+        ready(context.decode().and_then(validated))
     }
 }
 
@@ -165,19 +164,19 @@ impl<'m, T: DeserializeOwned + Send> FromMessage<'m> for Unvalidated<T> {
     }
 }
 
-/// `None` for an empty body or `null`.
+/// `None` for an empty body, or a null.
 #[diagnostic::do_not_recommend]
 impl<'m, T: DeserializeOwned + Validate + Send> FromMessage<'m> for Option<Message<T>> {
     fn from_message(context: MessageContext<'m>) -> impl Future<Output = Result<Self, Failure>> + Send {
-        ready(if context.has_payload() { validated(context).map(Some) } else { Ok(None) })
+        ready(context.decode_optional().and_then(|payload| payload.map(validated).transpose()))
     }
 }
 
-/// `None` for an empty body or `null`.
+/// `None` for an empty body, or a null.
 #[diagnostic::do_not_recommend]
 impl<'m, T: DeserializeOwned + Send> FromMessage<'m> for Option<Unvalidated<T>> {
     fn from_message(context: MessageContext<'m>) -> impl Future<Output = Result<Self, Failure>> + Send {
-        ready(if context.has_payload() { context.decode().map(|payload| Some(Unvalidated(payload))) } else { Ok(None) })
+        ready(context.decode_optional().map(|payload| payload.map(Unvalidated)))
     }
 }
 
