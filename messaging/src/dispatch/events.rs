@@ -116,8 +116,8 @@ impl Events {
         Arc::clone(&self.consumer)
     }
 
-    pub(crate) fn received(&self) {
-        self.received.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn received(&self, deliveries: usize) {
+        self.received.fetch_add(deliveries as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn enter(&self, state: QueueState) {

@@ -95,7 +95,6 @@ impl<C: Send + Sync + 'static> Engine<C> {
     /// message back.
     pub(crate) async fn deliver(&self, delivery: Delivery) {
         let Delivery { message, mut settler } = delivery;
-        self.events.received();
         if let Some(terminal) = self.verdicts.recall(&message, &*settler) {
             // Boxed, like what follows a failure: it must not make every delivery's future larger.
             if let Some(settlement) = Box::pin(self.end(&message, terminal, &mut *settler)).await {

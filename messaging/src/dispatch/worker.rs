@@ -47,5 +47,6 @@ async fn drain<C: Send + Sync + 'static>(
         if let Err(ended) = poll_fn(|cx| lane.poll_next(cx, max, taken)).await {
             return ended;
         }
+        engine.events.received(taken.len());
     }
 }
