@@ -139,7 +139,7 @@ async fn names_of_any_length_and_a_value_of_nothing_are_carried() {
     let long = "n".repeat(300);
     broker.publish_raw("orders", "").message_type(&long).id(long.clone()).header(&long, "").await.unwrap();
     rig.driver.idle().await;
-    assert_eq!(rig.log.lines(), [long.clone()]);
+    assert_eq!(rig.log.lines(), [&*long]);
     assert_eq!(rig.driver.published("orders")[0].headers.text(&long), Some(""));
 }
 
