@@ -119,6 +119,9 @@ impl Arguments {
                 arguments.driver = parser.value()?.string()?;
             } else if argument == Long("input") {
                 arguments.input = Some(parser.value()?.string()?);
+            } else if argument == Long("help") {
+                println!("quickstart [--input FILE] [--driver URL]   FILE is `-` for standard input");
+                std::process::exit(0);
             } else {
                 return Err(argument.unexpected().into());
             }

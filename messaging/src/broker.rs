@@ -204,6 +204,15 @@ impl<'p> Publish<'p> {
         let Some(link) = broker.0.link.get() else {
             return Err(Error::new(ErrorKind::Closed, format!("{}: the application has not started", context())));
         };
+        if !broker.0.connected.load(Ordering::Relaxed) {
+            return Err(Error::new(
+                ErrorKind::Closed,
+                format!("{}: the application has not started, or has stopped", context()),
+            ));
+        }
+        if message.id.as_str().is_empty() {
+            return Err(Error::new(ErrorKind::Config, format!("{}: an empty id identifies nothing", context())));
+        }
         if message.queue().is_empty() {
             return Err(Error::new(ErrorKind::Config, "cannot publish to a queue without a name"));
         }

@@ -55,8 +55,9 @@ pub mod prelude {
     pub use validator::Validate;
 
     pub use crate::{
-        Application, Attempt, BootError, Failure, Headers, InboundMessage, Inject, Injectable, Message, MessageBroker,
-        MessageId, MessagingOptions, MessagingPlugin, NonRetryable, OnError, RetryPolicy, Unvalidated,
+        Application, ApplicationBuilder, Attempt, BootError, Failure, Headers, InboundMessage, Inject, Injectable,
+        Message, MessageBroker, MessageId, MessagingOptions, MessagingPlugin, NonRetryable, OnError, OutboundMessage,
+        Reason, RetryPolicy, Settlement, Unvalidated,
     };
     pub use messaging_derive::{consumer, handlers, on_error, on_message, retry};
 }

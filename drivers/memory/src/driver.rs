@@ -139,7 +139,7 @@ impl MemoryDriver {
 #[async_trait]
 impl MessagingDriver for MemoryDriver {
     fn name(&self) -> &'static str {
-        "memory"
+        if self.store.common.capabilities == capabilities::MEMORY { "memory" } else { "memory, emulating" }
     }
 
     fn capabilities(&self) -> Capabilities {

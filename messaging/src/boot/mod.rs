@@ -40,6 +40,11 @@ pub(crate) fn collect(named: Vec<Box<dyn Registered>>, discover: bool) -> Vec<Bo
     let mut found: Vec<_> = if discover { CONSUMERS.iter().map(|make| make().0).collect() } else { Vec::new() };
     // The order of linking differs between builds.
     found.sort_by_key(|consumer| consumer.full_name());
+    if discover && found.is_empty() {
+        tracing::warn!(
+            "`.discover()` found no consumer: a crate of consumers is linked only where something names it, as in `use my_consumers as _;`"
+        );
+    }
     let mut seen: HashSet<TypeId> = HashSet::new();
     named.into_iter().chain(found).filter(|consumer| seen.insert(consumer.id())).collect()
 }

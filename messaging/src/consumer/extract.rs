@@ -83,7 +83,8 @@ impl fmt::Debug for MessageContext<'_> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a handler",
     label = "not something a message gives",
-    note = "a handler takes `Message<T>`, `Unvalidated<T>`, `Option` of either, `&InboundMessage`, `Bytes`, `Headers`, `Attempt`, `CancellationToken`, `Inject<T>`, or `#[header(\"name\")]` before a parameter",
+    note = "a handler takes `Message<T>`, `Unvalidated<T>`, `Option` of either, `&InboundMessage`, `Arc<InboundMessage>`, `Bytes`, `Headers`, `Attempt`, `CancellationToken`, `Inject<T>`, or `#[header(\"name\")]` before a parameter; `#[on_error]` also takes `&Failure`",
+    note = "what every message shares, such as a `MessageBroker`, is a field of the consumer",
     note = "`Message<T>` asks for `T: Deserialize + validator::Validate`; derive `Validate` for it, or take `Unvalidated<T>`"
 )]
 pub trait FromMessage<'m>: Sized + Send {

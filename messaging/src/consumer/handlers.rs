@@ -168,7 +168,7 @@ pub enum OnError {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what a handler returns",
     label = "not a handler's result",
-    note = "return `()`, or `Result<(), E>` where `E` is an error type, `anyhow::Error`, `String` or `Failure`"
+    note = "return `()`, or `Result<(), E>` where `E` is `Failure`, a type that implements `Error`, `anyhow::Error`, `String`, or `Box<dyn Error + Send + Sync>`"
 )]
 pub trait HandlerResult {
     /// As the dispatcher sees it.
