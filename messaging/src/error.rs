@@ -116,7 +116,9 @@ impl StdError for Error {
 pub(crate) fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
-    while let Some(source) = next {
+    // An error may be its own source: there is an end to it all the same.
+    for _ in 0..64 {
+        let Some(source) = next else { break };
         text.push_str(": ");
         text.push_str(&source.to_string());
         next = source.source();

@@ -133,6 +133,11 @@ impl Failure {
         Self { cause: Cause::Boxed(error.into()), kind, after: None }
     }
 
+    /// The same error, as a failure of that kind that asks for that delay.
+    pub(crate) fn like(self, kind: FailureKind, after: Option<Duration>) -> Self {
+        Self { kind, after, ..self }
+    }
+
     /// What kind of failure it is.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
@@ -219,8 +224,11 @@ impl Failure {
     }
 }
 
+/// How many sources of an error are looked at: one may be its own source.
+const DEEPEST: usize = 64;
+
 fn sources<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |error: &&'e (dyn StdError + 'static)| (*error).source())
+    std::iter::successors(Some(error), |error: &&'e (dyn StdError + 'static)| (*error).source()).take(DEEPEST)
 }
 
 /// The errors to look for a type in: the sources, and what an `io::Error` carries, which is not among its sources.
@@ -229,6 +237,7 @@ fn all_errors<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &
         let carried = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         carried.map(|carried| carried as &(dyn StdError + 'static)).or_else(|| (*error).source())
     })
+    .take(DEEPEST)
 }
 
 /// One line of bounded length.

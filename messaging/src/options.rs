@@ -44,6 +44,9 @@ pub struct MessagingOptions {
     pub(crate) prefix: String,
 }
 
+/// The most messages that a consumer can handle at once.
+pub(crate) const MOST_WORKERS: usize = 65_535;
+
 /// Where dead letters go when a consumer does not say.
 #[derive(Clone)]
 pub(crate) enum DefaultDeadLetter {
@@ -168,6 +171,13 @@ impl MessagingOptions {
             );
         }
         let plain = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+        if self.concurrency > MOST_WORKERS {
+            refuse(
+                "concurrency",
+                format!("is {}, and {MOST_WORKERS} are the most", self.concurrency),
+                "a few hundred are many: each is a task, and a message in flight",
+            );
+        }
         if self.prefix.is_empty() || !self.prefix.chars().all(plain) {
             refuse(
                 "prefix",

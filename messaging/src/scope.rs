@@ -10,6 +10,7 @@ use crate::app::{Plan, Slots};
 use crate::consumer::BoxFuture;
 use crate::error::BoxError;
 use crate::failure::{Failure, FailureKind};
+use crate::guard::{Panic, guarded};
 use crate::message::InboundMessage;
 
 /// Gives the consumer for a message.
@@ -61,6 +62,14 @@ impl<C: Send + Sync + 'static> Scopes<C> {
 }
 
 impl<C> Scope<C> {
+    /// Drops what was built, the consumer first, each behind the wall: user code can panic there, and two panics at once
+    /// would end the process. The first panic is told.
+    pub(crate) fn close(self) -> Result<(), Panic> {
+        let Self { consumer, slots } = self;
+        let closed = guarded(move || drop(consumer));
+        slots.into_instances().fold(closed, |closed, instance| closed.and(guarded(move || drop(instance))))
+    }
+
     /// Builds what another plan names and is not there yet.
     pub(crate) async fn extend(&mut self, plan: &Plan, message: &Arc<InboundMessage>) -> Result<(), Failure> {
         if plan.has_slots() {

@@ -182,7 +182,7 @@ impl ApplicationBuilder {
         let built = container.build(roots).await;
         let app = Application {
             container,
-            state: Mutex::new(State { plugins: Vec::new(), phase: Phase::Created }),
+            state: Mutex::new(State { plugins: Vec::new(), phase: Phase::Created, leaving: None }),
             stopping: CancellationToken::new(),
             hurry: CancellationToken::new(),
             close_hooks,
@@ -260,10 +260,11 @@ impl CloseHook {
             Ok(None) => return,
             Err(panic) => return tracing::error!(of = %self.key, %panic, "close hook panicked"),
         };
-        match tokio::time::timeout(timeout, guard(closing)).await {
+        // The clock is inside the wall: cutting the hook off drops what it holds.
+        match guard(tokio::time::timeout(timeout, closing)).await {
             Ok(Ok(())) => (),
-            Ok(Err(panic)) => tracing::error!(of = %self.key, %panic, "close hook panicked"),
-            Err(_) => tracing::error!(of = %self.key, ?timeout, "close hook took too long and was cut off"),
+            Ok(Err(_)) => tracing::error!(of = %self.key, ?timeout, "close hook took too long and was cut off"),
+            Err(panic) => tracing::error!(of = %self.key, %panic, "close hook panicked"),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::injectable::{Key, Lifetime};
 use super::provider::{Export, Make, Provider};
 use super::scope::{BuildError, Input, Instance, Plan, Resolver, Slots, Source, Step};
 use crate::error::chain;
+use crate::guard::guard;
 use crate::violation::{Violation, ViolationKind};
 
 /// What an application has provided.
@@ -31,6 +32,8 @@ struct Singletons {
     instances: HashMap<Key, Instance>,
     /// In the order they were built, which closing goes back.
     built: Vec<Key>,
+    /// The application was stopped.
+    closed: bool,
 }
 
 /// Which slot each instance of a scope has.
@@ -88,6 +91,10 @@ impl Container {
         let graph = &self.0.graph;
         let mut singletons = self.0.singletons.lock().await;
         let mut violations = Vec::new();
+        if singletons.closed {
+            let problem = "the application was stopped, and nothing is built any more";
+            return Err(vec![Violation::new(ViolationKind::Graph, problem, "ask before `stop`")]);
+        }
         for key in graph.closure(roots) {
             let Some(provider) = graph.get(key) else { continue };
             let alias = matches!(provider.make, Make::Alias(_));
@@ -164,29 +171,37 @@ impl Container {
         }
     }
 
-    /// Lets go of every singleton, the last built first; gives those that are known by one of `keys`, each with the index of it.
-    pub(crate) async fn tear_down(&self, keys: &[Key]) -> Vec<(usize, Arc<dyn Any + Send + Sync>)> {
+    /// Builds nothing more, and gives every singleton that there is, the last built first, with what is known of it by one
+    /// of `keys` and the index of that.
+    pub(crate) async fn tear_down(&self, keys: &[Key]) -> Vec<Leaving> {
         let mut singletons = self.0.singletons.lock().await;
+        singletons.closed = true;
         let built = std::mem::take(&mut singletons.built);
-        let instances = std::mem::take(&mut singletons.instances);
-        let mut closing = Vec::new();
+        let mut instances = std::mem::take(&mut singletons.instances);
+        let mut leaving = Vec::new();
         for source in built.into_iter().rev() {
-            let Some(instance) = instances.get(&source) else { continue };
-            for (index, key) in keys.iter().enumerate() {
+            let Some(instance) = instances.remove(&source) else { continue };
+            let known = keys.iter().enumerate().filter_map(|(index, key)| {
                 // A view is closed with what is behind it.
-                if self.0.graph.source(*key).is_some_and(|provider| provider.key == source) {
-                    let exported = self.reader(*key).and_then(|(_, export)| export(instance));
-                    closing.extend(exported.map(|exported| (index, exported)));
-                }
-            }
+                self.0.graph.source(*key).filter(|provider| provider.key == source)?;
+                Some((index, self.reader(*key)?.1(&instance)?))
+            });
+            leaving.push(Leaving { known: known.collect(), instance });
         }
-        closing
+        leaving
     }
+}
+
+/// A singleton on its way out.
+pub(crate) struct Leaving {
+    pub(crate) known: Vec<(usize, Arc<dyn Any + Send + Sync>)>,
+    pub(crate) instance: Instance,
 }
 
 async fn construct(provider: &Provider, inputs: &[Input]) -> Result<Instance, BuildError> {
     let slots = Slots::default();
-    provider.make.build(provider.key, &mut Resolver::new(inputs, &slots))?.await
+    let building = async { provider.make.build(provider.key, &mut Resolver::new(inputs, &slots))?.await };
+    guard(building).await.unwrap_or_else(|panic| Err(BuildError { key: provider.key, source: panic.into() }))
 }
 
 fn missing(key: Key) -> Violation {

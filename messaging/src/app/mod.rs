@@ -39,8 +39,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::guard::{guard, guarded};
 use crate::violation::{Violation, ViolationKind};
 use builder::CloseHook;
 
@@ -54,6 +56,7 @@ pub use plugin::{Plugin, Registry};
 pub use provider::Provider;
 pub use scope::{Resolver, Slots};
 
+use container::Leaving;
 pub(crate) use container::Numbering;
 pub(crate) use injectable::short_name;
 pub(crate) use scope::Plan;
@@ -71,11 +74,15 @@ pub struct Application {
 struct State {
     plugins: Vec<Box<dyn Plugin>>,
     phase: Phase,
+    /// What is still to be closed, the next one last; there once the plugins have stopped.
+    leaving: Option<Vec<Leaving>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Created,
+    /// A start is under way, or was cut off.
+    Starting,
     Started,
     Stopped,
 }
@@ -106,21 +113,28 @@ impl Application {
     /// What kept one of them from starting; those that had started are stopped again. A stopped application does not start.
     ///
     /// # Cancel safety
-    /// When the future is dropped, some plugins may have started; [`stop`](Self::stop) stops them.
+    /// When the future is dropped, some plugins may have started: [`stop`](Self::stop) stops them, and so does another start,
+    /// which then fails.
     pub async fn start(&self) -> Result<(), BootError> {
         let mut state = self.state.lock().await;
         match state.phase {
             Phase::Started => return Ok(()),
             Phase::Stopped => return Err(stopped()),
-            Phase::Created => state.phase = Phase::Started,
+            Phase::Starting => {
+                // Nobody knows how far the one that was cut off has come.
+                self.stop_all(&mut state).await;
+                return Err(stopped());
+            }
+            Phase::Created => state.phase = Phase::Starting,
         }
         let started = tokio::select! {
             biased;
             () = self.stopping.cancelled() => Err(stopped()),
             started = start_all(&mut state.plugins) => started,
         };
-        if started.is_err() {
-            self.stop_all(&mut state).await;
+        match started {
+            Ok(()) => state.phase = Phase::Started,
+            Err(_) => self.stop_all(&mut state).await,
         }
         started
     }
@@ -170,12 +184,36 @@ impl Application {
         if state.phase == Phase::Stopped {
             return;
         }
-        for plugin in state.plugins.iter_mut().rev() {
-            plugin.stop(&self.hurry).await;
+        // Each is gone from its list when it is done: a stop that is cut off goes on where it was.
+        while let Some(plugin) = state.plugins.last_mut() {
+            if let Err(panic) = guard(plugin.stop(&self.hurry)).await {
+                tracing::error!(plugin = plugin.name(), %panic, "a plugin did not stop in order");
+            }
+            let plugin = state.plugins.pop();
+            let _ = guarded(move || drop(plugin));
         }
-        let keys: Vec<_> = self.close_hooks.iter().map(|hook| hook.key).collect();
-        for (index, instance) in self.container.tear_down(&keys).await {
-            self.close_hooks[index].close(&instance, self.close_timeout).await;
+        if state.leaving.is_none() {
+            let keys: Vec<_> = self.close_hooks.iter().map(|hook| hook.key).collect();
+            match timeout(self.close_timeout, self.container.tear_down(&keys)).await {
+                Ok(mut leaving) => {
+                    leaving.reverse();
+                    state.leaving = Some(leaving);
+                }
+                Err(_) => tracing::error!("a constructor is still at work: what was built is not closed"),
+            }
+        }
+        let leaving = state.leaving.get_or_insert_default();
+        while let Some(Leaving { known, .. }) = leaving.last_mut() {
+            while let Some((index, instance)) = known.first() {
+                self.close_hooks[*index].close(instance, self.close_timeout).await;
+                let closed = known.remove(0);
+                let _ = guarded(move || drop(closed));
+            }
+            if let Some(Leaving { instance, .. }) = leaving.pop()
+                && let Err(panic) = guarded(move || drop(instance))
+            {
+                tracing::error!(%panic, "dropping a singleton panicked");
+            }
         }
         state.phase = Phase::Stopped;
     }

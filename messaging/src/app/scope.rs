@@ -28,6 +28,11 @@ impl Slots {
         self.0[slot] = Some(instance);
     }
 
+    /// What was built, the last built first.
+    pub(crate) fn into_instances(self) -> impl Iterator<Item = Instance> {
+        self.0.into_iter().rev().flatten()
+    }
+
     pub(crate) fn get(&self, slot: usize) -> Option<&Instance> {
         self.0.get(slot).and_then(Option::as_ref)
     }

@@ -11,7 +11,7 @@ use crate::app::{Key, Lifetime, Registry, Requirement};
 use crate::capabilities::Capabilities;
 use crate::consumer::{Consumer, Router};
 use crate::duration::human;
-use crate::options::{DefaultDeadLetter, MessagingOptions};
+use crate::options::{DefaultDeadLetter, MOST_WORKERS, MessagingOptions};
 use crate::retry::RetryPlan;
 use crate::violation::{Violation, ViolationKind};
 use registered::{HandlerOutline, Own};
@@ -119,9 +119,33 @@ pub(crate) fn prove(
 ) -> Result<Vec<Proof>, Vec<Violation>> {
     let capabilities = options.driver.capabilities();
     let mut violations = options.check();
-    let proofs =
+    let proofs: Vec<_> =
         consumers.iter().map(|consumer| prove_one(&**consumer, options, &capabilities, &mut violations)).collect();
+    refuse_circles(consumers, &proofs, &mut violations);
     if violations.is_empty() { Ok(proofs) } else { Err(violations) }
+}
+
+/// Dead letters that go from queue to queue and come back are never at an end.
+fn refuse_circles(consumers: &[Box<dyn Registered>], proofs: &[Proof], violations: &mut Vec<Violation>) {
+    let queues: Vec<String> = consumers.iter().map(|consumer| consumer.declaration().queue).collect();
+    let next = |index: usize| queues.iter().position(|queue| proofs[index].dead_letter.as_deref() == Some(queue));
+    for start in 0..queues.len() {
+        let mut way = vec![start];
+        // Each circle is told once, by the first of its consumers; one that starts elsewhere is told from there.
+        while let Some(index) = way.last().and_then(|index| next(*index)).filter(|index| *index > start) {
+            if way.contains(&index) {
+                break;
+            }
+            way.push(index);
+        }
+        if way.len() > 1 && way.last().and_then(|index| next(*index)) == Some(start) {
+            let names: Vec<_> = way.iter().chain([&start]).map(|index| queues[*index].as_str()).collect();
+            let problem = format!("its dead letters go round: {}", names.join(" → "));
+            let fix = "let one of the consumers name another dead-letter queue, or none with `dead_letter = false`";
+            let subject = format!("queue `{}`", queues[start]);
+            violations.push(Violation::new(ViolationKind::Options, problem, fix).subject(subject));
+        }
+    }
 }
 
 /// What was proven for a consumer.
@@ -168,11 +192,14 @@ fn prove_one(
         violations
             .push(Violation::new(ViolationKind::Options, problem, fix).subject(format!("{name} (queue `{queue}`)")));
     }
-    Proof {
-        plans,
-        dead_letter: dead_letter.map(Arc::from),
-        concurrency: declaration.concurrency.map_or(options.concurrency, usize::from),
+    let concurrency = declaration.concurrency.map_or(options.concurrency, usize::from);
+    if declaration.concurrency.is_some() && concurrency > MOST_WORKERS {
+        let problem = format!("its concurrency is {concurrency}, and {MOST_WORKERS} are the most");
+        let fix = "a few hundred are many: each is a task, and a message in flight";
+        violations
+            .push(Violation::new(ViolationKind::Options, problem, fix).subject(format!("{name} (queue `{queue}`)")));
     }
+    Proof { plans, dead_letter: dead_letter.map(Arc::from), concurrency }
 }
 
 fn check_timeout(handler: &HandlerOutline, capabilities: &Capabilities) -> Option<Violation> {

@@ -106,6 +106,7 @@ pub(crate) async fn prepare<C: Consumer>(
         requeue_delay: options.requeue_delay,
         events: Arc::clone(&events),
         stopping: Arc::clone(&setup.stopping),
+        token: Arc::clone(&setup.token),
     };
     let engine = Arc::new(Engine::new(runner, router, layered, parts));
     Ok(Box::new(PreparedConsumer { engine, events, subscribe }))

@@ -42,13 +42,14 @@ impl Codecs {
     }
 
     pub(crate) fn find(&self, content_type: &str) -> Option<&dyn Codec> {
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
-        let named = |known: &str| known.eq_ignore_ascii_case(essence);
-        self.others
-            .iter()
-            .map(|codec| &**codec)
-            .find(|codec| named(codec.content_type()))
-            .or_else(|| (named(Json::CONTENT_TYPE) || essence.ends_with("+json")).then_some(&Json as &dyn Codec))
+        let essence = essence(content_type);
+        self.other(essence).or_else(|| is_json(essence).then_some(&Json as &dyn Codec))
+    }
+
+    /// A codec that was added; one for JSON takes the place of the built-in one.
+    fn other(&self, essence: &str) -> Option<&dyn Codec> {
+        let known = |codec: &&dyn Codec| codec.content_type().eq_ignore_ascii_case(essence);
+        self.others.iter().map(|codec| &**codec).find(known)
     }
 
     /// Whether a body holds nothing at all; white space is nothing to JSON, and a value to a binary format.
@@ -67,8 +68,10 @@ impl Codecs {
             return Json::read(body);
         }
         let content_type = content_type.unwrap_or(Json::CONTENT_TYPE);
-        let Some(codec) = self.find(content_type) else {
-            return Err(DecodeError::unknown_content_type(content_type));
+        let codec = match self.other(essence(content_type)) {
+            Some(codec) => codec,
+            None if is_json(essence(content_type)) => return Json::read(body),
+            None => return Err(DecodeError::unknown_content_type(content_type)),
         };
         let mut payload = None;
         codec
@@ -76,4 +79,13 @@ impl Codecs {
             .map_err(|error| DecodeError::new(body, codec, error))?;
         payload.ok_or_else(|| DecodeError::new(body, codec, "the codec read nothing".into()))
     }
+}
+
+/// The content type without its parameters.
+fn essence(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or_default().trim()
+}
+
+fn is_json(essence: &str) -> bool {
+    essence.eq_ignore_ascii_case(Json::CONTENT_TYPE) || essence.ends_with("+json")
 }

@@ -11,6 +11,15 @@ use crate::error::{Error, ErrorKind};
 use crate::message::{InboundMessage, OutboundMessage};
 use crate::settlement::Settlement;
 
+/// What came of a dead-letter copy.
+enum Copy {
+    Confirmed,
+    /// The message was taken from us; there was no copy.
+    NotOurs,
+    /// Not confirmed, or not tried yet: how long to wait.
+    Failed(Duration),
+}
+
 impl<C: Send + Sync + 'static> Engine<C> {
     /// Ends a message: discards it, or makes sure of its dead-letter copy first.
     ///
@@ -25,27 +34,48 @@ impl<C: Send + Sync + 'static> Engine<C> {
         let Some(dead_letter) = self.dead_letter.as_ref().filter(|_| !terminal.discard) else {
             return Some(Settlement::Discard(terminal.reason));
         };
-        let pass = match self.gate.enter() {
-            Ok(pass) => pass,
-            Err(delay) => {
-                self.verdicts.remember(message, settler, terminal);
+        loop {
+            let delay = match self.try_copy(message, terminal, dead_letter, settler).await {
+                Copy::Confirmed => return Some(Settlement::DeadLetter(terminal.reason)),
+                Copy::NotOurs => return None,
+                Copy::Failed(delay) => delay,
+            };
+            if self.verdicts.remember(message, settler, terminal) {
                 return Some(Settlement::Release { delay });
             }
+            // Too many wait for the dead-letter queue already. Given back, this one would run again: so it is held, and
+            // the consumer takes on nothing more.
+            tokio::select! {
+                () = self.token.cancelled() => return Some(Settlement::Release { delay: Duration::ZERO }),
+                () = tokio::time::sleep(delay) => (),
+            }
+        }
+    }
+
+    async fn try_copy(
+        &self,
+        message: &Arc<InboundMessage>,
+        terminal: Terminal,
+        dead_letter: &Arc<str>,
+        settler: &mut dyn Settler,
+    ) -> Copy {
+        let pass = match self.gate.enter() {
+            Ok(pass) => pass,
+            Err(delay) => return Copy::Failed(delay),
         };
         if !settler.still_ours() {
-            return None;
+            return Copy::NotOurs;
         }
         match self.publish_copy(message, terminal, dead_letter).await {
             Ok(()) => {
                 pass.succeeded();
                 self.verdicts.forget(message, settler);
-                Some(Settlement::DeadLetter(terminal.reason))
+                Copy::Confirmed
             }
             Err(error) => {
                 let delay = pass.failed();
                 self.events.copy_failed(message, dead_letter, terminal.reason, &error);
-                self.verdicts.remember(message, settler, terminal);
-                Some(Settlement::Release { delay })
+                Copy::Failed(delay)
             }
         }
     }

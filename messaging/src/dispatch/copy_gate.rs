@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::driver::DelayHeap;
+
 /// The longest wait between two tries.
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -65,10 +67,15 @@ impl Pass<'_> {
     /// The copy failed: how long until the next try.
     pub(super) fn failed(self) -> Duration {
         let mut state = self.gate.lock();
+        let now = Instant::now();
+        if let Some(next_probe) = state.next_probe.filter(|_| !self.probe) {
+            // Others that were under way at the same time have failed before: it is one failure, not many.
+            return next_probe.saturating_duration_since(now);
+        }
         let first = self.gate.first_delay;
         let delay = first.saturating_mul(1 << state.failures.min(16)).min(LONGEST.max(first));
         state.failures = state.failures.saturating_add(1);
-        state.next_probe = Some(Instant::now() + delay);
+        state.next_probe = Some(DelayHeap::<()>::due(now, delay));
         delay
     }
 }

@@ -243,6 +243,12 @@ fn failure_of(error: BoxError) -> Failure {
         Err(error) if error.is::<Elapsed>() => Failure::of(FailureKind::Timeout, error),
         Err(error) => {
             let mut failure = Failure::of(FailureKind::Error, error);
+            // A layer may have wrapped what the handler said: it still counts.
+            if let Some((kind, delay)) =
+                failure.find::<HandlerError>().map(|error| (error.0.kind(), error.0.requested_delay()))
+            {
+                failure = failure.like(kind, delay);
+            }
             if failure.is_final() {
                 failure.forbid_retry();
             }

@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::consumer::Router;
 use crate::delivery::{Delivery, Settler};
 use crate::driver::MessagingDriver;
@@ -56,6 +58,10 @@ pub(crate) struct Engine<C> {
     pub(crate) copy_timeout: Duration,
     pub(crate) events: Arc<Events>,
     pub(crate) stopping: Arc<AtomicBool>,
+    /// Cancelled when the application stops.
+    pub(crate) token: Arc<CancellationToken>,
+    /// The longest that user code may run before the broker takes the message back.
+    max_run: Option<Duration>,
     gate: CopyGate,
     verdicts: Verdicts,
 }
@@ -69,21 +75,24 @@ pub(crate) struct EngineParts {
     pub(crate) requeue_delay: Duration,
     pub(crate) events: Arc<Events>,
     pub(crate) stopping: Arc<AtomicBool>,
+    pub(crate) token: Arc<CancellationToken>,
 }
 
 impl<C: Send + Sync + 'static> Engine<C> {
     pub(crate) fn new(runner: Arc<Runner<C>>, router: Router, layered: Option<Layered>, parts: EngineParts) -> Self {
-        let EngineParts { driver, names, dead_letter, copy_timeout, requeue_delay, events, stopping } = parts;
+        let EngineParts { driver, names, dead_letter, copy_timeout, requeue_delay, events, stopping, token } = parts;
         Self {
             runner,
             router,
             layered,
-            driver,
             names,
             dead_letter,
             copy_timeout,
             events,
             stopping,
+            token,
+            max_run: driver.capabilities().max_run,
+            driver,
             gate: CopyGate::new(requeue_delay),
             verdicts: Verdicts::default(),
         }
@@ -146,8 +155,9 @@ impl<C: Send + Sync + 'static> Engine<C> {
                 self.end(message, Terminal { reason, attempts: runs(message, &failure), discard }, settler).await
             }
         };
-        // User code can panic there too.
-        if let Err(panic) = guarded(move || drop((failure, scope))) {
+        // User code can panic there too; each alone, since two panics at once would end the process.
+        let dropped = [guarded(move || drop(failure)), scope.map_or(Ok(()), Scope::close)];
+        for panic in dropped.into_iter().filter_map(Result::err) {
             tracing::error!(queue = message.queue(), %panic, "dropping what a failed run left behind panicked");
         }
         settlement

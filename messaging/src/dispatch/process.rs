@@ -90,7 +90,14 @@ impl<C: Send + Sync + 'static> Engine<C> {
             (on_error.entry.run)(&scope.consumer, failure, context).await
         };
         // What it failed with is rendered behind the wall as well.
-        match guard(async { run.await.map_err(|failure: Failure| failure.render()) }).await {
+        let run = async {
+            let answer = match self.max_run {
+                None => run.await,
+                Some(limit) => tokio::time::timeout(limit, run).await.unwrap_or_else(|_| Err(too_long(limit))),
+            };
+            answer.map_err(|failure: Failure| failure.render())
+        };
+        match guard(run).await {
             Ok(Ok(answer)) => answer == OnError::Discard,
             Ok(Err(error)) => {
                 tracing::error!(queue = message.queue(), id = %message.id, error, "`#[on_error]` failed, the message is dead-lettered");
@@ -108,6 +115,10 @@ impl<C: Send + Sync + 'static> Engine<C> {
 async fn within(limit: Duration, run: impl Future<Output = Outcome>) -> Outcome {
     match tokio::time::timeout(limit, run).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Failure::of(FailureKind::Timeout, format!("the handler took longer than {}", human(limit)))),
+        Err(_) => Err(too_long(limit)),
     }
+}
+
+fn too_long(limit: Duration) -> Failure {
+    Failure::of(FailureKind::Timeout, format!("the handler took longer than {}", human(limit)))
 }

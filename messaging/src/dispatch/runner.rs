@@ -65,8 +65,8 @@ impl<C: Send + Sync + 'static> Runner<C> {
         };
         match outcome {
             Ok(()) => {
-                *scope = None;
-                Ok(())
+                let closed = scope.take().map_or(Ok(()), Scope::close);
+                closed.map_err(|panic| Failure::of(FailureKind::Panic, panic))
             }
             Err(failure) => Err(handler.judge(failure, message)),
         }

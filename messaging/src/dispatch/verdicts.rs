@@ -1,6 +1,7 @@
 //! What was decided about messages whose dead-letter copy failed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +9,7 @@ use crate::delivery::Settler;
 use crate::message::InboundMessage;
 use crate::settlement::Reason;
 
-/// How many are remembered; the oldest is forgotten first, and its message would run again.
+/// How many are remembered; with more, a consumer waits for its dead-letter queue instead of taking on.
 const MOST: usize = 1_024;
 
 /// How a message ends.
@@ -32,7 +33,6 @@ pub(super) struct Verdicts {
 #[derive(Default)]
 struct State {
     known: HashMap<String, Verdict>,
-    order: VecDeque<String>,
 }
 
 struct Verdict {
@@ -53,19 +53,17 @@ impl Verdicts {
         Some(verdict.terminal)
     }
 
-    pub(super) fn remember(&self, message: &InboundMessage, settler: &dyn Settler, terminal: Terminal) {
+    /// Remembers it, unless there are too many already.
+    pub(super) fn remember(&self, message: &InboundMessage, settler: &dyn Settler, terminal: Terminal) -> bool {
         let identity = identity(message, settler);
         let verdict = Verdict { terminal, error: message.failure().map(Arc::from) };
         let mut state = self.lock();
-        if state.known.insert(identity.clone(), verdict).is_none() {
-            state.order.push_back(identity);
-            if state.order.len() > MOST
-                && let Some(oldest) = state.order.pop_front()
-            {
-                state.known.remove(&oldest);
-            }
+        if state.known.len() >= MOST && !state.known.contains_key(&identity) {
+            return false;
         }
+        state.known.insert(identity, verdict);
         self.any.store(true, Ordering::Relaxed);
+        true
     }
 
     pub(super) fn forget(&self, message: &InboundMessage, settler: &dyn Settler) {
@@ -74,9 +72,7 @@ impl Verdicts {
         }
         let identity = identity(message, settler);
         let mut state = self.lock();
-        if state.known.remove(&identity).is_some() {
-            state.order.retain(|known| *known != identity);
-        }
+        state.known.remove(&identity);
         self.any.store(!state.known.is_empty(), Ordering::Relaxed);
     }
 
@@ -86,5 +82,10 @@ impl Verdicts {
 }
 
 fn identity(message: &InboundMessage, settler: &dyn Settler) -> String {
-    settler.identity().unwrap_or_else(|| message.id.as_str().to_owned())
+    settler.identity().unwrap_or_else(|| {
+        // An id alone may be another message's.
+        let mut content = DefaultHasher::new();
+        (&message.body, message.message_type()).hash(&mut content);
+        format!("{} {:x}", message.id, content.finish())
+    })
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::BootError;
 use crate::boot::{Prepared, Setup};
 use crate::dispatch::QueueState;
-use crate::driver::{MessagingDriver, Subscription, SubscriptionControl};
+use crate::driver::{DelayHeap, MessagingDriver, Subscription, SubscriptionControl};
 use crate::error::Error;
 use crate::violation::{Violation, ViolationKind};
 
@@ -67,13 +67,15 @@ impl Running {
         self.stop_receiving();
         self.await_workers(hurry).await;
         let options = &self.setup.options;
-        let deadline = Instant::now() + options.flush_timeout;
-        for control in std::mem::take(&mut self.controls) {
+        let deadline = DelayHeap::<()>::due(Instant::now(), options.flush_timeout);
+        // Let go of when it is flushed: a stop that is cut off here goes on here.
+        while let Some(control) = self.controls.last() {
             match timeout_at(deadline, control.flush()).await {
                 Ok(Ok(())) => (),
                 Ok(Err(error)) => tracing::error!(error = error.chain(), "not every settlement reached the broker"),
                 Err(_) => tracing::error!(within = ?options.flush_timeout, "not every settlement reached the broker"),
             }
+            self.controls.pop();
         }
         match timeout(options.flush_timeout, options.driver.close()).await {
             Ok(Ok(())) => (),

@@ -55,6 +55,17 @@ impl OrderAudit {
     async fn on_order(&self, _gone: Inject<Gone>) {}
 }
 
+const NO_NAME: &str = "";
+
+#[consumer(queue = NO_NAME, dead_letter = NO_NAME)]
+struct Nameless;
+
+#[handlers]
+impl Nameless {
+    #[on_message]
+    async fn on_any(&self) {}
+}
+
 fn everything_wrong() -> messaging::ApplicationBuilder {
     let options = MessagingOptions::new(MemoryDriver::emulating(SQS))
         .concurrency(0)
@@ -68,7 +79,9 @@ fn everything_wrong() -> messaging::ApplicationBuilder {
         .value(1_u8)
         .value(2_u8)
         .replace(Arc::new("nothing to replace".to_owned()))
-        .plugin(MessagingPlugin::configure(options).consumer::<Orders>().consumer::<OrderAudit>())
+        .plugin(
+            MessagingPlugin::configure(options).consumer::<Orders>().consumer::<OrderAudit>().consumer::<Nameless>(),
+        )
 }
 
 /// Holds a text against a file; `UPDATE_SNAPSHOTS=1` writes it.

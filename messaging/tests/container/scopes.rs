@@ -168,6 +168,23 @@ async fn a_request_scoped_thing_sees_its_own_message_while_others_run() {
     assert_eq!(seen, expected);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_lives_for_one_delivery_can_be_replaced_by_a_value() {
+    let (log, driver) = (log(), MemoryDriver::new());
+    let app = scoped_builder()
+        .add(Tenant::provider())
+        .shared(Arc::clone(&log))
+        .plugin(MessagingPlugin::configure(driver.clone()).consumer::<Traced>())
+        .replace(Arc::new(Trace { number: 9 }))
+        .create()
+        .await
+        .unwrap();
+    app.start().await.unwrap();
+    driver.send(message("a", ""));
+    driver.idle().await;
+    assert_eq!(log.lines(), ["handler [9, 9, 9, 9, 9]", "on_error [9, 9]"]);
+}
+
 #[consumer("orders", scope = "request")]
 struct NeedsExternal {
     _tenant: Arc<Tenant>,
