@@ -166,6 +166,7 @@ async fn whatever_panics_when_it_is_dropped_is_one_messages_failure() {
     app.stop().await;
 }
 
+#[derive(Debug)]
 struct Never;
 
 #[tokio::test(start_paused = true)]
@@ -190,6 +191,7 @@ async fn stop_does_not_wait_for_a_constructor_that_never_ends() {
 }
 
 struct First(Arc<Log>);
+#[derive(Debug)]
 struct Second;
 
 #[tokio::test(start_paused = true)]
@@ -279,7 +281,7 @@ async fn a_start_that_was_cut_off_is_not_taken_for_a_start() {
 
 #[tokio::test(start_paused = true)]
 async fn a_constructor_that_panics_is_a_boot_error_that_names_it() {
-    #[derive(Injectable)]
+    #[derive(Debug, Injectable)]
     #[allow(dead_code)]
     struct Needs {
         never: Arc<Never>,
