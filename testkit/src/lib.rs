@@ -38,6 +38,9 @@
 //! # }
 //! ```
 
+pub mod conformance;
+mod faulty;
 mod test_app;
 
+pub use faulty::{Fault, FaultyDriver};
 pub use test_app::TestApp;

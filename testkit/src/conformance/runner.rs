@@ -1,0 +1,83 @@
+//! Runs one case on a thread of its own, so that no driver can hold up the suite.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use messaging::Capabilities;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use super::breach::{Breach, Verdict};
+use super::broker::{TestBroker, Timing};
+use super::case::Case;
+use super::stage::{Stage, lock};
+
+/// How long a case may take on a paused clock, where waits take no time: one that hangs there waits for nothing.
+const LONGEST_PAUSED: Duration = Duration::from_secs(30 * 86_400);
+
+/// Runs a case; what is wrong, in words.
+pub(crate) fn run(
+    case: &Case,
+    broker: &Arc<dyn TestBroker>,
+    capabilities: Capabilities,
+    prefix: String,
+) -> Result<(), String> {
+    let timing = broker.timing();
+    let step = Arc::new(Mutex::new("it begins".to_owned()));
+    let stage = Stage::new(Arc::clone(broker), capabilities, prefix, Arc::clone(&step));
+    let (done, ended) = channel();
+    let play = case.run;
+    let spawned = thread::Builder::new().name(case.name()).spawn(move || {
+        let verdict = catch_unwind(AssertUnwindSafe(|| play_out(play, stage, timing)));
+        // Nobody listens any more where it took too long.
+        let _ = done.send(verdict.unwrap_or_else(|payload| Err(format!("it panicked: {}", text_of(&*payload)))));
+    });
+    if let Err(error) = spawned {
+        return Err(format!("no thread to run on: {error}"));
+    }
+    let verdict = match ended.recv_timeout(timing.limit) {
+        Ok(verdict) => verdict,
+        Err(RecvTimeoutError::Timeout) => {
+            Err(format!("it did not end within {:?} and is left behind; it waited until {}", timing.limit, lock(&step)))
+        }
+        Err(RecvTimeoutError::Disconnected) => Err("its thread ended without a word".into()),
+    };
+    verdict.map_err(|what| format!("this breaks {}\n  {what}", case.promise))
+}
+
+fn play_out(play: fn(Stage) -> Play, stage: Stage, timing: Timing) -> Result<(), String> {
+    let runtime = runtime(timing).map_err(|error| format!("no runtime to run on: {error}"))?;
+    let verdict = runtime.block_on(async {
+        let limit = if timing.paused { LONGEST_PAUSED } else { timing.limit };
+        let verdict = match timeout(limit, play(stage.clone())).await {
+            Ok(verdict) => verdict,
+            Err(_) => Err(Breach::new("it waits for something that never comes")),
+        };
+        stage.clear().await;
+        verdict
+    });
+    // A driver's thread that hangs is left behind.
+    runtime.shutdown_background();
+    verdict.map_err(|breach| breach.to_string())
+}
+
+type Play = std::pin::Pin<Box<dyn Future<Output = Verdict>>>;
+
+fn runtime(timing: Timing) -> std::io::Result<Runtime> {
+    if timing.paused {
+        return Builder::new_current_thread().enable_all().start_paused(true).build();
+    }
+    Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
+fn text_of(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("unknown panic")
+}
