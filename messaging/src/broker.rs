@@ -233,7 +233,7 @@ impl<'p> Publish<'p> {
             };
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                format!("{} with a delay of {asked}: the {} driver {allowed}", context(), link.driver.name()),
+                format!("{} with a delay of {asked}: driver `{}` {allowed}", context(), link.driver.name()),
             ));
         }
         match payload {

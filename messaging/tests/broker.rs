@@ -184,7 +184,7 @@ async fn a_delay_beyond_the_driver_is_refused_before_it_is_asked() {
             text.starts_with("not supported by this driver: cannot publish to `orders` with a delay of "),
             "{text}"
         );
-        assert!(text.ends_with(&format!(": the memory driver {allowed}")), "{text}");
+        assert!(text.ends_with(&format!(": driver `memory, emulating` {allowed}")), "{text}");
         assert_eq!(rig.driver.published("orders").len(), 1);
     }
 }

@@ -33,7 +33,7 @@ async fn options_come_from_the_container_and_are_proven_all_the_same() {
     };
     let log = Arc::new(Log::default());
     let builder = |workers| Application::builder().shared(Arc::clone(&log)).value(config(workers)).plugin(plugin());
-    let beyond = format!("One::on_slow (queue `one`, driver `memory`): {}", beyond(1, "12h", "11h 59min"));
+    let beyond = format!("One::on_slow (queue `one`, driver `memory, emulating`): {}", beyond(1, "12h", "11h 59min"));
     assert_eq!(refused(builder(1)).await, [&*beyond]);
     assert_eq!(
         refused(builder(0)).await,

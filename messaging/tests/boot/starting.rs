@@ -42,6 +42,7 @@ async fn every_queue_that_cannot_be_subscribed_is_told_and_the_others_are_let_go
     driver.fail(Fault::subscribe().on_queue("three").error(ErrorKind::Connection));
     let plugin = MessagingPlugin::configure(driver.clone()).consumer::<One>().consumer::<Two>().consumer::<Three>();
     let app = created(plugin).await;
+    let broker = broker_of(&app).await;
     driver.send(OutboundMessage::raw("two", "{}"));
     let error = app.start().await.unwrap_err();
     assert_eq!(
@@ -55,7 +56,7 @@ async fn every_queue_that_cannot_be_subscribed_is_told_and_the_others_are_let_go
     assert_eq!((driver.settlements("two").len(), driver.pending("two")), (0, 1));
     let publish = driver.publish(OutboundMessage::raw("two", "{}")).await;
     assert_eq!(publish.unwrap_err().kind(), ErrorKind::Closed);
-    let health = broker_of(&app).await.health();
+    let health = broker.health();
     assert!(!health.ready);
     assert!(health.queues.iter().all(|queue| queue.state == QueueState::Stopped));
 }

@@ -62,7 +62,7 @@ async fn another_codec_is_chosen_by_content_type_and_keeps_every_rule() {
         assert_eq!(unpacked(json.clone().content_type(content_type)).await, Came::handled(["o-1 3"]));
     }
     assert_eq!(unpacked(json).await, Came::handled(["o-1 3"]));
-    let expected = misshapen("lines: invalid type: string \"three\", expected u64 at line 1 column 35");
+    let expected = misshapen("lines: invalid type: string \"three\", expected u64 at line 1 column 36");
     let wrong = message("message", r#"{"order_id": "o-1", "lines": "three"}"#);
     assert_eq!(unpacked(wrong.clone()).await, expected);
     let parameters = wrong.content_type("Application/JSON; charset=utf-8");
