@@ -91,14 +91,16 @@ impl Container {
         let graph = &self.0.graph;
         let mut singletons = self.0.singletons.lock().await;
         let mut violations = Vec::new();
-        if singletons.closed {
-            let problem = "the application was stopped, and nothing is built any more";
-            return Err(vec![Violation::new(ViolationKind::Graph, problem, "ask before `stop`")]);
-        }
         for key in graph.closure(roots) {
             let Some(provider) = graph.get(key) else { continue };
             let alias = matches!(provider.make, Make::Alias(_));
             if alias || provider.lifetime == Lifetime::Request || singletons.instances.contains_key(&key) {
+                continue;
+            }
+            if singletons.closed && !matches!(provider.make, Make::Value(_)) {
+                let problem = "the application was stopped, and nothing is built any more";
+                violations
+                    .push(Violation::new(ViolationKind::Graph, problem, "ask before `stop`").subject(key.to_string()));
                 continue;
             }
             // What a failed constructor would have given is missing: its own failure is told already.
