@@ -22,6 +22,50 @@
 //! assert_eq!(app.get::<dyn Greeter>().await?.greet(), "good morning, Ada");
 //! # Ok(()) }
 //! ```
+//!
+//! # What belongs to one delivery
+//!
+//! A provider that lives for a request is built anew for each delivery, and may take its message. One that fails makes a
+//! retryable failure of the delivery; [`NonRetryable`](crate::NonRetryable) ends it at once.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use messaging::app::Provider;
+//! use messaging::prelude::*;
+//! use messaging_memory::MemoryDriver;
+//!
+//! struct Tenant(String);
+//!
+//! impl Tenant {
+//!     fn of(message: Arc<InboundMessage>) -> Result<Self, NonRetryable> {
+//!         let tenant = message.headers.text("tenant");
+//!         tenant.map(|tenant| Tenant(tenant.into())).ok_or_else(|| NonRetryable::new("no tenant header"))
+//!     }
+//! }
+//!
+//! #[consumer("orders", scope = "request")]
+//! struct Orders { tenant: Arc<Tenant> }
+//!
+//! #[handlers]
+//! impl Orders {
+//!     #[on_message]
+//!     async fn on_order(&self, _order: Bytes) { assert_eq!(self.tenant.0, "acme"); }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BootError> {
+//! let driver = MemoryDriver::new();
+//! let app = Application::builder()
+//!     .add(Provider::try_factory(Tenant::of).per_request())
+//!     .plugin(MessagingPlugin::configure(driver.clone()).consumer::<Orders>())
+//!     .create().await?;
+//! app.start().await?;
+//! driver.send(OutboundMessage::raw("orders", "{}").header("tenant", "acme"));
+//! driver.send(OutboundMessage::raw("orders", "{}"));
+//! driver.idle().await;
+//! assert_eq!(driver.settlements("orders"), [Settlement::Ack, Settlement::DeadLetter(Reason::NonRetryable)]);
+//! # app.stop().await;
+//! # Ok(()) }
+//! ```
 
 mod boot_error;
 mod builder;
