@@ -114,7 +114,9 @@ impl Topology {
             let what = format!("`{queue}` is a stream, which cannot be consumed as a queue: name another queue");
             return Err(Error::new(ErrorKind::Config, what));
         }
-        let is_classic = difference.contains("'x-queue-type'") && difference.contains("current is 'classic'");
+        // Where no type was given, 3.x says `none`.
+        let is_classic = difference.contains("'x-queue-type'")
+            && ["current is 'classic'", "current is none"].iter().any(|current| difference.contains(current));
         if is_classic && self.config.queue_type == QueueType::Quorum {
             let what = format!(
                 "`{queue}` exists as a classic queue, which counts no deliveries: configure `queue_type` classic, or delete the queue"

@@ -162,6 +162,7 @@ async fn a_deleted_queue_is_declared_and_consumed_again(url: String) {
     next(&mut subscription).await.settler.settle(Settlement::Ack);
     let raw = Raw::new(&url).await;
     raw.delete(&queue).await;
+    until(|| told.faults.lock().unwrap().len() == 1).await;
     driver.publish(OutboundMessage::raw(&*queue, "2")).await.unwrap();
     let second = next(&mut subscription).await;
     assert_eq!(&second.message.body[..], b"2");
