@@ -53,6 +53,7 @@ pub struct RabbitMqConfig {
     pub(crate) publish_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) wait_for_broker: Duration,
+    pub(crate) delay_levels: String,
 }
 
 impl RabbitMqConfig {
@@ -74,6 +75,7 @@ impl RabbitMqConfig {
             publish_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             wait_for_broker: Duration::ZERO,
+            delay_levels: "znight.delays".into(),
         })
     }
 
@@ -124,6 +126,13 @@ impl RabbitMqConfig {
     /// How long the first connect waits for a broker that cannot be reached; it fails at once unless set.
     pub fn wait_for_broker(mut self, wait: Duration) -> Self {
         self.wait_for_broker = wait;
+        self
+    }
+
+    /// What the names of the exchanges and queues of delayed publishes start with, `.0` to `.31` and others behind it;
+    /// `znight.delays` unless set. All processes of a virtual host share them.
+    pub fn delay_levels(mut self, prefix: impl Into<String>) -> Self {
+        self.delay_levels = prefix.into();
         self
     }
 

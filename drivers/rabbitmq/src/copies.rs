@@ -6,6 +6,7 @@ use messaging::{Attempt, Error, ErrorKind, InboundMessage, OutboundMessage, Sett
 use crate::convert::copy_mark;
 use crate::error;
 use crate::intake::Intake;
+use crate::levels::Levels;
 use crate::publisher::Publisher;
 use crate::settle::{Note, Side};
 use crate::topology::{Topology, retry_name};
@@ -15,6 +16,7 @@ use crate::topology::{Topology, retry_name};
 pub(crate) struct Copies {
     pub(crate) publisher: Publisher,
     pub(crate) topology: Arc<Topology>,
+    pub(crate) levels: Arc<Levels>,
 }
 
 impl Copies {
@@ -44,6 +46,11 @@ impl Copies {
                 (Duration::ZERO, message.attempt())
             }
         };
+        if !delay.is_zero() && !intake.native_delays.contains(&delay) {
+            // A delay that a handler asked for: no queue of its own.
+            let copy = copy(intake, message, &intake.queue, attempt);
+            return self.levels.publish(&self.publisher, &intake.queue, &copy, delay).await;
+        }
         let queue = if delay.is_zero() { intake.queue.to_string() } else { retry_name(&intake.queue, delay) };
         let copy = copy(intake, message, &queue, attempt);
         match self.publisher.publish("", &queue, &copy).await {

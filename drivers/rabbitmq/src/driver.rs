@@ -11,6 +11,7 @@ use crate::config::{QueueType, RabbitMqConfig};
 use crate::connection::Link;
 use crate::copies::Copies;
 use crate::intake::Intake;
+use crate::levels::Levels;
 use crate::publisher::Publisher;
 use crate::subscriber::Subscriber;
 use crate::topology::Topology;
@@ -38,6 +39,7 @@ struct Connected {
     copies: Arc<Copies>,
     consume: Arc<Link>,
     topology: Arc<Topology>,
+    levels: Arc<Levels>,
     subscriptions: Arc<Mutex<Vec<Arc<Intake>>>>,
     closed: Arc<[Arc<Link>; 2]>,
 }
@@ -86,12 +88,17 @@ impl RabbitMqDriver {
         unless_complete.disarm();
         let topology = Arc::new(Topology::new(Arc::clone(&consume), Arc::clone(&self.config)));
         let timeout = self.config.publish_timeout;
-        let copies =
-            Copies { publisher: Publisher::start(&publish, COPY_CHANNELS, timeout), topology: Arc::clone(&topology) };
+        let levels = Arc::new(Levels::new(Arc::clone(&consume), Arc::clone(&self.config), Arc::clone(&topology)));
+        let copies = Copies {
+            publisher: Publisher::start(&publish, COPY_CHANNELS, timeout),
+            topology: Arc::clone(&topology),
+            levels: Arc::clone(&levels),
+        };
         Ok(Connected {
             publish: Arc::new(Publisher::start(&publish, PUBLISH_CHANNELS, timeout)),
             copies: Arc::new(copies),
             topology,
+            levels,
             subscriptions: Arc::default(),
             closed: Arc::new([Arc::clone(&publish), Arc::clone(&consume)]),
             consume,
@@ -165,14 +172,14 @@ impl MessagingDriver for RabbitMqDriver {
     async fn publish(&self, message: OutboundMessage) -> Result<MessageId, Error> {
         let connected = self.connected(&format!("publishing to `{}`", message.queue()))?;
         self.check_size(&message)?;
-        if !message.delay_by().is_zero() {
-            let what = format!("publishing to `{}` with a delay", message.queue());
-            return Err(Error::new(ErrorKind::Unsupported, what));
-        }
+        let delay = message.delay_by();
         let publisher = if message.is_copy() { &connected.copies.publisher } else { &*connected.publish };
         let id = message.id.clone();
         let (queue, envelope) = message.into_parts();
         let publishing = async {
+            if !delay.is_zero() {
+                return connected.levels.publish(publisher, &queue, &envelope, delay).await;
+            }
             match publisher.publish("", &queue, &envelope).await {
                 Err(error) if error.kind() == ErrorKind::Unroutable && connected.topology.again(&queue).await? => {
                     publisher.publish("", &queue, &envelope).await

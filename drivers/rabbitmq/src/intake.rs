@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use messaging::driver::{DriverEvents, Fault, SubscribeOptions};
 use messaging::{Error, InboundMessage, Settlement, WireNames};
@@ -14,6 +16,7 @@ pub(crate) struct Intake {
     pub(crate) queue: Arc<str>,
     pub(crate) consumer: Arc<str>,
     pub(crate) names: WireNames,
+    pub(crate) native_delays: BTreeSet<Duration>,
     pub(crate) events: Arc<dyn DriverEvents>,
     /// The parent of every message's signal.
     pub(crate) stopping: Arc<CancellationToken>,
@@ -34,6 +37,7 @@ impl Intake {
             queue: Arc::clone(&options.queue),
             consumer: Arc::clone(&options.consumer),
             names: options.names.clone(),
+            native_delays: options.native_delays.clone(),
             events: Arc::clone(&options.events),
             stopping: Arc::clone(&options.stopping),
             buffer: Buffer::new(options.concurrency),

@@ -11,6 +11,7 @@ mod error;
 mod generation;
 mod intake;
 mod ledger;
+mod levels;
 mod publisher;
 mod settle;
 mod subscriber;

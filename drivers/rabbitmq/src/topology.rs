@@ -6,7 +6,7 @@ use std::time::Duration;
 use lapin::options::QueueDeclareOptions;
 use lapin::types::{AMQPValue, FieldTable};
 use messaging::{Error, ErrorKind};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::config::{QueueType, RabbitMqConfig};
 use crate::connection::Link;
@@ -15,6 +15,10 @@ use crate::{error, lock};
 
 /// A delivery limit that no message reaches, and that every version of the server takes for a number.
 const NO_LIMIT: i64 = i32::MAX as i64;
+
+/// How long after a queue has gone it is declared again: 3.10 forgets to tell the old queue's consumers where it is there
+/// again at once.
+const SETTLED: Duration = Duration::from_millis(250);
 
 /// How a queue counts, which decides how a message goes back to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +63,26 @@ impl Topology {
 
     /// Makes sure of the queue that holds a queue's messages back for that long.
     pub(crate) async fn retry(&self, queue: &str, delay: Duration) -> Result<(), Error> {
+        let mut arguments = self.holding(delay, "");
+        arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(queue.into()));
+        self.helper(&retry_name(queue, delay), arguments).await
+    }
+
+    /// Makes sure of the queue of a delay level: what has waited goes to the next exchange, with its routing key.
+    pub(crate) async fn level(&self, name: &str, delay: Duration, next: &str) -> Result<(), Error> {
+        self.helper(name, self.holding(delay, next)).await
+    }
+
+    fn holding(&self, delay: Duration, exchange: &str) -> FieldTable {
         let mut arguments = type_of(self.config.queue_type);
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         arguments.insert("x-message-ttl".into(), AMQPValue::LongLongInt(millis));
-        arguments.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
-        arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(queue.into()));
+        arguments.insert("x-dead-letter-exchange".into(), AMQPValue::LongString(exchange.into()));
         if self.config.queue_type == QueueType::Quorum {
             arguments.insert("x-dead-letter-strategy".into(), AMQPValue::LongString("at-least-once".into()));
             arguments.insert("x-overflow".into(), AMQPValue::LongString("reject-publish".into()));
         }
-        self.helper(&retry_name(queue, delay), arguments).await
+        arguments
     }
 
     /// Declares a queue of ours again, where it has gone; `false` where it is not ours.
@@ -76,6 +90,7 @@ impl Topology {
         let known = lock(&self.ours).get(queue).cloned();
         let Some(arguments) = known else { return Ok(false) };
         tracing::warn!(queue, "the queue has gone, and is declared again");
+        sleep(SETTLED).await;
         self.ensure(queue, &arguments).await.map(|_| true)
     }
 

@@ -162,7 +162,6 @@ async fn a_deleted_queue_is_declared_and_consumed_again(url: String) {
     next(&mut subscription).await.settler.settle(Settlement::Ack);
     let raw = Raw::new(&url).await;
     raw.delete(&queue).await;
-    until(|| told.faults.lock().unwrap().len() == 1).await;
     driver.publish(OutboundMessage::raw(&*queue, "2")).await.unwrap();
     let second = next(&mut subscription).await;
     assert_eq!(&second.message.body[..], b"2");
@@ -205,8 +204,41 @@ async fn an_existing_queue_is_used_as_it_is(url: String) {
     }
 }
 
+async fn a_delayed_publish_arrives_when_it_is_due(url: String) {
+    let driver = connected(config(&url).delay_levels("test.delays")).await;
+    let (queue, told) = (unique("delayed"), Arc::new(Told::default()));
+    let nowhere = driver.publish(OutboundMessage::raw(&*queue, "").delay(Duration::from_secs(1))).await.unwrap_err();
+    assert_eq!(nowhere.kind(), ErrorKind::Unroutable, "{}", nowhere.chain());
+    let mut subscription = driver.subscribe(told.options(&queue)).await.unwrap();
+    for millis in [1, 2_500, 300] {
+        let message = OutboundMessage::raw(&*queue, millis.to_string()).delay(Duration::from_millis(millis));
+        driver.publish(message).await.unwrap();
+    }
+    let since = Instant::now();
+    for millis in [1, 300, 2_500] {
+        let delivery = next(&mut subscription).await;
+        assert_eq!(delivery.message.body, millis.to_string());
+        assert!(since.elapsed() < Duration::from_millis(millis + 600), "{millis} after {:?}", since.elapsed());
+        if millis == 2_500 {
+            assert!(since.elapsed() >= Duration::from_millis(2_400));
+            // One that the policy does not know goes the same way.
+            delivery.settler.settle(Settlement::native_retry(Duration::from_millis(40), 2));
+        } else {
+            delivery.settler.settle(Settlement::Ack);
+        }
+    }
+    let again = next(&mut subscription).await;
+    assert_eq!(again.message.attempt().get(), 2);
+    again.settler.settle(Settlement::Ack);
+    subscription.control.stop_receiving();
+    subscription.control.flush().await.unwrap();
+    driver.close().await.unwrap();
+    Raw::new(&url).await.delete(&queue).await;
+}
+
 fn main() {
     run(vec![
+        trial("a delayed publish arrives when it is due", a_delayed_publish_arrives_when_it_is_due),
         trial("capabilities are those of the table", capabilities_are_those_of_the_table),
         trial("publish verdicts are exact in a crowd", publish_verdicts_are_exact_in_a_crowd),
         trial("long names and large bodies are errors", long_names_and_large_bodies_are_errors),
