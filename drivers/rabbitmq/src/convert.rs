@@ -145,7 +145,17 @@ fn integer(value: &AMQPValue) -> Option<i64> {
         AMQPValue::LongInt(number) => Some(i64::from(*number)),
         AMQPValue::LongUInt(number) => Some(i64::from(*number)),
         AMQPValue::LongLongInt(number) => Some(*number),
-        _ => None,
+        AMQPValue::Boolean(_)
+        | AMQPValue::Float(_)
+        | AMQPValue::Double(_)
+        | AMQPValue::DecimalValue(_)
+        | AMQPValue::ShortString(_)
+        | AMQPValue::LongString(_)
+        | AMQPValue::FieldArray(_)
+        | AMQPValue::Timestamp(_)
+        | AMQPValue::FieldTable(_)
+        | AMQPValue::ByteArray(_)
+        | AMQPValue::Void => None,
     }
 }
 
@@ -168,7 +178,16 @@ fn flatten(value: &AMQPValue) -> HeaderValue {
         AMQPValue::Float(number) => HeaderValue::from(number.to_string()),
         AMQPValue::Double(number) => HeaderValue::from(number.to_string()),
         AMQPValue::Timestamp(seconds) => HeaderValue::from(seconds.to_string()),
-        other => HeaderValue::from(integer(other).map_or_else(|| format!("{other:?}"), |number| number.to_string())),
+        AMQPValue::DecimalValue(_) | AMQPValue::FieldArray(_) | AMQPValue::FieldTable(_) => {
+            HeaderValue::from(format!("{value:?}"))
+        }
+        AMQPValue::ShortShortInt(_)
+        | AMQPValue::ShortShortUInt(_)
+        | AMQPValue::ShortInt(_)
+        | AMQPValue::ShortUInt(_)
+        | AMQPValue::LongInt(_)
+        | AMQPValue::LongUInt(_)
+        | AMQPValue::LongLongInt(_) => HeaderValue::from(integer(value).unwrap_or_default().to_string()),
     }
 }
 

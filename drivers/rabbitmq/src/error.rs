@@ -3,18 +3,12 @@ use messaging::{Error, ErrorKind};
 
 /// The reply code of an AMQP error: 403 for refused access, 404 for what is not there, 406 for what is different.
 pub(crate) fn code(error: &lapin::Error) -> Option<u16> {
-    match error.kind() {
-        AmqpKind::ProtocolError(error) => Some(error.get_id()),
-        _ => None,
-    }
+    if let AmqpKind::ProtocolError(error) = error.kind() { Some(error.get_id()) } else { None }
 }
 
 /// The broker's own words.
 pub(crate) fn text(error: &lapin::Error) -> String {
-    match error.kind() {
-        AmqpKind::ProtocolError(error) => error.get_message().to_string(),
-        _ => error.to_string(),
-    }
+    if let AmqpKind::ProtocolError(error) = error.kind() { error.get_message().to_string() } else { error.to_string() }
 }
 
 /// What an operation on the connection or a channel failed with.
