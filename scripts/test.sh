@@ -9,7 +9,6 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 packages=("$@")
 log=$(mktemp -d)
-trap 'rm -rf "$log"' EXIT
 passed=0 failed=0 skipped=0
 
 say() { printf '\n== %s\n' "$*"; }
@@ -62,16 +61,37 @@ need cc 'install a C linker, such as the gcc package'
 cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 ||
   rustup component add rustfmt clippy || { echo 'scripts/test.sh needs rustfmt and clippy'; exit 1; }
 
+# Starts a broker, unless its address is set already. Without one its tests show as ignored; in CI that is a failure.
+missing=()
+broker() {
+  local variable=$1
+  shift
+  [ -z "${!variable:-}" ] || return 0
+  say "broker for $variable"
+  if "$@" install >"$log/broker" 2>&1 && "$@" start >>"$log/broker" 2>&1; then
+    local url
+    url=$("$@" url) && export "$variable=$url" && started+=("$*") && echo "$variable is set" && return 0
+  fi
+  tail -n 20 "$log/broker"
+  missing+=("$variable")
+  if [ "${CI:-}" = true ]; then failed=$((failed + 1)); echo "FAILED: no broker for $variable"; fi
+}
+started=()
+stop_brokers() { for one in "${started[@]:-}"; do [ -z "$one" ] || $one stop >/dev/null 2>&1; done; }
+trap 'stop_brokers; rm -rf "$log"' EXIT
+
 if [ ${#packages[@]} -gt 0 ]; then
   scope=()
   for package in "${packages[@]}"; do scope+=(-p "$package"); done
   step 'formatting' cargo fmt --check "${scope[@]}"
   step 'lints' cargo clippy --all-targets "${scope[@]}" -- -D warnings
+  case " ${packages[*]} " in *' messaging-rabbitmq '*) broker RABBITMQ_URL scripts/brokers/rabbitmq.sh 40 ;; esac
   tests 'tests' cargo test --no-fail-fast "${scope[@]}"
 else
   step 'formatting' cargo fmt --all --check
   step 'lints' cargo clippy --workspace --all-targets -- -D warnings
   step 'documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+  broker RABBITMQ_URL scripts/brokers/rabbitmq.sh 40
   tests 'tests' cargo test --workspace --no-fail-fast
   example quickstart 'sent 9, handled 4, dropped 1, dead-lettered 4, lost 0, retries 4'
   example other_container 'other_container: acme 620, globex 250, dead-lettered 1'
@@ -79,5 +99,6 @@ else
 fi
 
 say 'summary'
+[ ${#missing[@]} -eq 0 ] || echo "without a broker, and so ignored: ${missing[*]}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -74,9 +74,10 @@ case $CMD in install|url|stop|kill|wipe) ;; *) installed || { echo "not installe
 case $CMD in
   install)
     if [ "$ROOT" = / ]; then
-      DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends rabbitmq-server
+      installed || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends rabbitmq-server; }
     elif [ ! -x "$ROOT/usr/sbin/rabbitmqctl" ]; then
-      command -v mmdebstrap >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends mmdebstrap
+      command -v mmdebstrap >/dev/null ||
+        { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends mmdebstrap; }
       # a mirror may hold a frozen copy of the testing suite: the date of its Release file is not checked, its signature is
       mmdebstrap --mode=root --variant=minbase --include=rabbitmq-server,procps \
         --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
