@@ -108,8 +108,13 @@ impl Queue {
     }
 
     /// Takes back everything that a connection has in flight, as if its process had ended.
+    ///
+    /// It looks at no clock: every queue is asked, also those that only others use, and theirs may be another one.
     pub(crate) fn lose(&self, connection: u64, kind: ErrorKind) {
-        self.at_desk(&mut self.after(), |desk, after| desk.lose(connection, kind, after));
+        let mut after = self.after();
+        let mut desk = lock(&self.desk);
+        desk.lose(connection, kind, &mut after);
+        desk.note_busy(&mut after);
     }
 
     /// Carries out every settlement that hangs.

@@ -32,7 +32,7 @@ impl From<&Event<'_>> for Happened {
             Event::CopyFailed { message, .. } => Self::CopyFailed { id: message.id.as_str().to_owned() },
             Event::Fault { .. } => Self::Fault,
             Event::Healed { .. } => Self::Healed,
-            other => Self::Other(format!("{other:?}")),
+            other @ (Event::WorkerFailed { .. } | Event::Ended { .. } | _) => Self::Other(format!("{other:?}")),
         }
     }
 }
@@ -154,11 +154,9 @@ impl App {
 }
 
 fn end_of(events: &[Happened], of: &str) -> Option<Settlement> {
-    events.iter().find_map(|event| match event {
-        Happened::Settled { id, settlement } if id == of => match settlement {
-            Settlement::Ack | Settlement::Discard(_) | Settlement::DeadLetter(_) => Some(*settlement),
-            Settlement::Retry { .. } | Settlement::Release { .. } => None,
-        },
-        _ => None,
+    events.iter().find_map(|event| {
+        let Happened::Settled { id, settlement } = event else { return None };
+        let ends = !matches!(settlement, Settlement::Retry { .. } | Settlement::Release { .. });
+        (ends && id == of).then_some(*settlement)
     })
 }

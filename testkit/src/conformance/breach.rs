@@ -39,13 +39,16 @@ macro_rules! ensure {
 
 /// Ends the case unless both are equal.
 macro_rules! ensure_eq {
-    ($actual:expr, $expected:expr, $($text:tt)+) => {{
-        let (actual, expected) = (&$actual, &$expected);
-        if *actual != *expected {
-            let what = format!($($text)+);
-            return Err($crate::conformance::breach::Breach::new(format!("{what}: expected {expected:?}, got {actual:?}")));
+    ($actual:expr, $expected:expr, $($text:tt)+) => {
+        match (&$actual, &$expected) {
+            (actual, expected) if *actual == *expected => (),
+            (actual, expected) => {
+                let what = format!($($text)+);
+                let what = format!("{what}: expected {expected:?}, got {actual:?}");
+                return Err($crate::conformance::breach::Breach::new(what));
+            }
         }
-    }};
+    };
 }
 
 pub(crate) use {ensure, ensure_eq};

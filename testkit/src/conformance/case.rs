@@ -39,7 +39,7 @@ impl Case {
 /// The cases of a promise, in the order they are shown.
 macro_rules! cases {
     ($promise:ident; $($name:ident $([$($need:ident),+])?,)+) => {
-        pub(super) const CASES: &[$crate::conformance::case::Case] = &[$(
+        pub(in crate::conformance::cases) const CASES: &[$crate::conformance::case::Case] = &[$(
             $crate::conformance::case::Case::new(
                 $crate::conformance::promise::Promise::$promise,
                 stringify!($name),

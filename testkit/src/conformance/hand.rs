@@ -196,3 +196,14 @@ pub(crate) fn ids(deliveries: &[Delivery]) -> Vec<String> {
 pub(crate) fn attempt(delivery: &Delivery) -> u32 {
     delivery.message.attempt().get()
 }
+
+/// Waits for the next delivery of a lane.
+pub(crate) async fn next_of(lane: &mut dyn Lane) -> Result<Delivery, Ended> {
+    let mut out = VecDeque::new();
+    loop {
+        poll_fn(|cx| lane.poll_next(cx, 1, &mut out)).await?;
+        if let Some(delivery) = out.pop_front() {
+            return Ok(delivery);
+        }
+    }
+}

@@ -1,9 +1,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use messaging::driver::SubscribeOptions;
 use messaging::{MessageId, MessagingDriver, OutboundMessage};
+use tokio::time::sleep;
 
 use super::app::AppBuilder;
 use super::breach::Verdict;
@@ -52,6 +54,19 @@ impl Process {
             ids.push(self.publish(self.message(queue)).await?.as_str().to_owned());
         }
         Ok(ids)
+    }
+
+    /// Publishes, again and again until it is confirmed, and gives the id of the one that was.
+    pub(crate) async fn published_at_last(&self, queue: &str) -> Verdict<String> {
+        let publish = async {
+            loop {
+                match self.client.driver.publish(self.message(queue)).await {
+                    Ok(id) => return id.as_str().to_owned(),
+                    Err(_) => sleep(Duration::from_millis(50)).await,
+                }
+            }
+        };
+        self.stage.within("a publish is confirmed again", publish).await
     }
 
     /// A message whose id is its number, and whose body is that as well.

@@ -142,10 +142,6 @@ impl Script {
         self.answer = Some(Arc::new(move |message| Box::pin(answer(message))));
         self
     }
-
-    pub(crate) fn journal(&self) -> Arc<Journal> {
-        Arc::clone(&self.journal)
-    }
 }
 
 thread_local! {
