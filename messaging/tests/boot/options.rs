@@ -108,3 +108,56 @@ fn a_url_chooses_the_driver_and_is_never_repeated() {
         assert!(!text.contains("hunter2"), "{text}");
     }
 }
+
+macro_rules! failing {
+    ($($name:ident: $($option:ident = $value:expr)?;)*) => {$(
+        #[consumer("failing", $($option = $value)?)]
+        struct $name;
+
+        #[handlers]
+        impl $name {
+            #[on_message]
+            #[retry(false)]
+            async fn on_any(&self) -> Result<(), &'static str> {
+                Err("no")
+            }
+        }
+    )*};
+}
+
+failing! {
+    Silent: ;
+    Named: dead_letter = "own.dead";
+    Without: dead_letter = false;
+}
+
+/// Where a consumer's dead letters go, with these options.
+async fn dead_letters_of<C: messaging::Consumer>(
+    options: impl Fn(MessagingOptions) -> MessagingOptions,
+) -> Option<&'static str> {
+    let driver = MemoryDriver::new();
+    let plugin = MessagingPlugin::configure(options(MessagingOptions::new(driver.clone()))).consumer::<C>();
+    let app = created(plugin).await;
+    app.start().await.unwrap();
+    driver.send(OutboundMessage::raw("failing", "{}"));
+    driver.idle().await;
+    let found =
+        ["own.dead", "failing.failed", "failing.dead-letter"].into_iter().find(|name| driver.pending(name) == 1);
+    let discarded = driver.settlements("failing") == [Settlement::Discard(Reason::Exhausted)];
+    assert_eq!(discarded, found.is_none());
+    found
+}
+
+#[tokio::test(start_paused = true)]
+async fn dead_letters_go_where_the_consumer_says_then_the_options_then_the_driver() {
+    let silent = |options: MessagingOptions| options;
+    let named = |options: MessagingOptions| options.dead_letter(|queue| format!("{queue}.failed"));
+    let without = |options: MessagingOptions| options.no_dead_letter();
+    assert_eq!(dead_letters_of::<Silent>(silent).await, Some("failing.dead-letter"));
+    assert_eq!(dead_letters_of::<Silent>(named).await, Some("failing.failed"));
+    assert_eq!(dead_letters_of::<Silent>(without).await, None);
+    for options in [silent, named, without] {
+        assert_eq!(dead_letters_of::<Named>(options).await, Some("own.dead"));
+        assert_eq!(dead_letters_of::<Without>(options).await, None);
+    }
+}
