@@ -1,0 +1,19 @@
+//! One case, once, and no report: what callgrind runs.
+
+use benchmark_memory::cases;
+use benchmark_memory::run::{Mode, Run, Runtime};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(name), Some(messages)) = (arguments.next(), arguments.next()) else {
+        eprintln!("once CASE MESSAGES [--publish-only]");
+        std::process::exit(2)
+    };
+    let Some(case) = cases::all().into_iter().find(|case| case.name == name) else {
+        eprintln!("there is no case `{name}`; those of peers are there with the feature `peers`");
+        std::process::exit(2)
+    };
+    let publish_only = arguments.next().as_deref() == Some("--publish-only");
+    let run = Run { messages: messages.parse().unwrap(), concurrency: 1, mode: Mode::Prefill, publish_only };
+    Runtime::CurrentThread.run(&case, run);
+}
