@@ -73,6 +73,7 @@ case $CMD in install|url|stop|kill|wipe) ;; *) installed || { echo "not installe
 
 case $CMD in
   install)
+    mkdir -p "$BASE"
     if [ "$ROOT" = / ]; then
       installed || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends rabbitmq-server; }
     elif [ ! -x "$ROOT/usr/sbin/rabbitmqctl" ]; then
