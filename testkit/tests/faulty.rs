@@ -1,5 +1,7 @@
 //! What a faulty driver does when it is asked to fail.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
