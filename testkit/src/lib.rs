@@ -40,7 +40,9 @@
 
 pub mod conformance;
 mod faulty;
+mod relay;
 mod test_app;
 
 pub use faulty::{Fault, FaultyDriver};
+pub use relay::Relay;
 pub use test_app::TestApp;

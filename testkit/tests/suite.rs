@@ -1,5 +1,7 @@
 //! How the suite behaves: a broker that is not there, and one that can be ended.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};

@@ -108,7 +108,7 @@ impl Client {
     }
 
     /// Says how this client's connection is lost, as by a network that fails for a moment: at once, with everything in
-    /// flight, and nobody else's.
+    /// flight, and nobody else's. A [`Relay`](crate::Relay) between driver and broker can do it.
     pub fn cut_by<F, R>(mut self, cut: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,

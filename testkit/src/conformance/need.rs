@@ -2,6 +2,25 @@ use messaging::{Capabilities, DeliveryCount, Order};
 
 use super::broker::TestBroker;
 
+/// What is known of a driver before any case runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) capabilities: Capabilities,
+    can_be_cut: bool,
+    can_be_ended: bool,
+}
+
+impl Facts {
+    pub(crate) fn of(broker: &dyn TestBroker) -> Self {
+        let client = broker.client();
+        Self {
+            capabilities: client.driver.capabilities(),
+            can_be_cut: client.can_be_cut(),
+            can_be_ended: broker.process().is_some(),
+        }
+    }
+}
+
 /// What a case needs of the driver, or of who tests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -35,8 +54,8 @@ pub(crate) enum Need {
 
 impl Need {
     /// Why it is not met.
-    pub(crate) fn unmet(self, capabilities: &Capabilities, broker: &dyn TestBroker) -> Option<&'static str> {
-        let can = capabilities;
+    pub(crate) fn unmet(self, facts: &Facts) -> Option<&'static str> {
+        let can = &facts.capabilities;
         let (met, reason) = match self {
             Self::Order => (can.order != Order::None, "the driver promises no order"),
             Self::PublishDelay => (!can.max_publish_delay.is_zero(), "the driver cannot delay a publish"),
@@ -57,10 +76,8 @@ impl Need {
                 can.max_message_size.is_some() || can.max_publish_delay.as_secs() < u64::MAX,
                 "the driver refuses no publish for what it is",
             ),
-            Self::Cut => (broker.client().can_be_cut(), "this test cannot cut a connection: see `Client::cut_by`"),
-            Self::Process => {
-                (broker.process().is_some(), "this test cannot restart the broker: see `TestBroker::process`")
-            }
+            Self::Cut => (facts.can_be_cut, "this test cannot cut a connection: see `Client::cut_by`"),
+            Self::Process => (facts.can_be_ended, "this test cannot restart the broker: see `TestBroker::process`"),
         };
         (!met).then_some(reason)
     }

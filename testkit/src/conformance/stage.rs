@@ -18,6 +18,8 @@ pub(crate) struct Stage(Arc<Inner>);
 
 struct Inner {
     broker: Arc<dyn TestBroker>,
+    /// Only asked for names.
+    idle: Client,
     capabilities: Capabilities,
     timing: Timing,
     /// What the names of this case's queues start with.
@@ -37,6 +39,7 @@ impl Stage {
     ) -> Self {
         let timing = broker.timing();
         Self(Arc::new(Inner {
+            idle: broker.client(),
             broker,
             capabilities,
             timing,
@@ -69,7 +72,7 @@ impl Stage {
 
     /// The queue that a queue's dead letters go to, where nothing else is said.
     pub(crate) async fn dead_letter_queue(&self, queue: &str) -> Verdict<String> {
-        let dead = self.0.broker.client().driver.dead_letter_name(queue);
+        let dead = self.0.idle.driver.dead_letter_name(queue);
         self.prepare(&dead).await?;
         Ok(dead)
     }

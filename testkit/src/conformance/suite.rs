@@ -10,6 +10,7 @@ use messaging::Capabilities;
 use super::broker::TestBroker;
 use super::case::Case;
 use super::cases;
+use super::need::Facts;
 use super::report::{Outcome, Report};
 use super::runner;
 use super::stage::lock;
@@ -108,16 +109,16 @@ impl Suite {
             let broker = &under_test.broker;
             let known = match broker.missing() {
                 Some(reason) => Err(reason),
-                None => Ok(broker.client().driver.capabilities()),
+                None => Ok(Facts::of(&**broker)),
             };
             for (index, case) in cases::all().enumerate() {
                 let name = format!("{}::{}", under_test.name, case.name());
                 if !name.contains(&self.filter) {
                     continue;
                 }
-                let unmet = |capabilities: Capabilities| {
-                    let unmet = case.needs.iter().find_map(|need| need.unmet(&capabilities, &**broker));
-                    unmet.map_or(Ok(capabilities), |reason| Err(reason.to_owned()))
+                let unmet = |facts: Facts| match case.needs.iter().find_map(|need| need.unmet(&facts)) {
+                    None => Ok(facts.capabilities),
+                    Some(reason) => Err(reason.to_owned()),
                 };
                 plans.push(Planned {
                     name,

@@ -107,12 +107,15 @@ impl Drop for MutantSettler {
     }
 }
 
+/// What was asked, and of which message, where anything is to be told.
+type Asked = Option<(Arc<InboundMessage>, Settlement)>;
+
 /// Tells what the suite is to be told.
 pub(super) struct Tap {
     outer: Arc<dyn DriverEvents>,
     mutation: Mutation,
-    /// By the inner message: what was asked, and of which message, where anything is to be told.
-    swapped: Mutex<HashMap<usize, Option<(Arc<InboundMessage>, Settlement)>>>,
+    /// By the inner message.
+    swapped: Mutex<HashMap<usize, Asked>>,
     last_retry: Mutex<Option<Settlement>>,
 }
 
@@ -131,7 +134,7 @@ impl Tap {
         }
     }
 
-    fn swap(&self, message: &Arc<InboundMessage>, told: Option<(Arc<InboundMessage>, Settlement)>) {
+    fn swap(&self, message: &Arc<InboundMessage>, told: Asked) {
         lock(&self.swapped).insert(Arc::as_ptr(message) as usize, told);
     }
 }
