@@ -118,6 +118,11 @@ impl Client {
         self
     }
 
+    /// The same way, by a driver around this one.
+    pub(super) fn around(self, driver: impl MessagingDriver) -> Self {
+        Self { driver: Arc::new(driver), ..self }
+    }
+
     pub(super) fn can_be_cut(&self) -> bool {
         self.cut.is_some()
     }

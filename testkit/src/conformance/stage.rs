@@ -100,8 +100,9 @@ impl Stage {
 
     /// One more process, whose driver can be made to fail.
     pub(crate) fn faulty(&self) -> (Process, FaultyDriver) {
-        let faulty = FaultyDriver::over(self.0.broker.client().driver);
-        (self.process_of(Client::new(faulty.clone())), faulty)
+        let client = self.0.broker.client();
+        let faulty = FaultyDriver::over(Arc::clone(&client.driver));
+        (self.process_of(client.around(faulty.clone())), faulty)
     }
 
     fn process_of(&self, client: Client) -> Process {
@@ -141,9 +142,11 @@ impl Stage {
         let (what, caller) = (what.to_string(), Location::caller());
         async move {
             *lock(&self.0.step) = what.clone();
+            let begun = Instant::now();
             match timeout(limit, future).await {
-                Ok(output) => Ok(output),
-                Err(_) => Err(Breach::at(format!("{what}: not within {limit:?}"), caller)),
+                // Found only because the wait was over, it would not have been found without.
+                Ok(output) if begun.elapsed() < limit => Ok(output),
+                Ok(_) | Err(_) => Err(Breach::at(format!("{what}: not within {limit:?}"), caller)),
             }
         }
     }
