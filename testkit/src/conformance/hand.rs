@@ -167,10 +167,11 @@ impl Hand {
         self.settle(delivery, Settlement::Ack).await
     }
 
-    /// The retry that boot would have proven.
-    pub(crate) async fn retry(&self, delivery: Delivery, delay: std::time::Duration) -> Verdict {
+    /// Asks for the retry that boot would have proven. It is told when it reaches the broker, for a driver that waits in
+    /// process when the wait is over; so nothing is waited for here.
+    pub(crate) fn retry(&self, delivery: Delivery, delay: std::time::Duration) {
         let attempt = delivery.message.attempt().next();
-        self.settle(delivery, Settlement::Retry { step: self.stage.step(delay), attempt }).await
+        delivery.settler.settle(Settlement::Retry { step: self.stage.step(delay), attempt });
     }
 
     pub(crate) async fn flush(&self) -> Verdict {

@@ -110,7 +110,7 @@ async fn a_release_is_not_charged(stage: Stage) -> Verdict {
         hand.settle(delivery, Settlement::Release { delay: Duration::ZERO }).await?;
     }
     let delivery = hand.start("a message that was released comes back").await?;
-    hand.retry(delivery, stage.short_delay()).await?;
+    hand.retry(delivery, stage.short_delay());
     let delivery = hand.start("the retry is delivered").await?;
     ensure_eq!(attempt(&delivery), 2, "the attempt after five releases and a retry");
     hand.settle(delivery, Settlement::Release { delay: Duration::ZERO }).await?;

@@ -104,7 +104,7 @@ async fn a_message_that_waits_for_its_retry_holds_up_no_other(stage: Stage) -> V
     let waiting = process.publish_some(&queue, 1).await?;
     let delivery = hand.start("the message is delivered").await?;
     let begun = tokio::time::Instant::now();
-    hand.retry(delivery, delay).await?;
+    hand.retry(delivery, delay);
     let others = process.publish_some(&queue, 5).await?;
     for _ in &others {
         let delivery = hand.next("other messages are delivered while one waits").await?;

@@ -104,7 +104,7 @@ async fn what_waits_for_a_retry_is_left_to_another_process(stage: Stage) -> Verd
     let published = process.publish_some(&queue, 1).await?;
     let delivery = hand.start("the message is delivered").await?;
     let begun = Instant::now();
-    hand.retry(delivery, delay).await?;
+    hand.retry(delivery, delay);
     hand.control.stop_receiving();
     hand.flush().await?;
     process.close().await?;
