@@ -148,19 +148,23 @@ impl Hand {
     pub(crate) fn settle(&self, delivery: Delivery, settlement: Settlement) -> impl Future<Output = Verdict> + use<'_> {
         let caller = Location::caller();
         async move {
-            let Delivery { message, settler } = delivery;
-            let (id, what) = (message.id.as_str().to_owned(), settlement.name());
-            let before = verdicts_on(&self.told.0.all(), &message).len();
-            settler.settle(settlement);
-            let said = format!("the {what} of `{id}` is told");
-            let told = self.told.0.until(&self.stage, said, |told| verdicts_on(told, &message).len() > before).await?;
-            match verdicts_on(&told, &message).last() {
-                Some(Tale::Settled { result: Ok(()), settlement: told, .. }) if *told == settlement => Ok(()),
-                other => {
-                    Err(Breach::at(format!("the {what} of `{id}` was not done: the driver told {other:?}"), caller))
-                }
+            let (id, what) = (id(&delivery), settlement.name());
+            match self.outcome(delivery, settlement).await? {
+                Ok(()) => Ok(()),
+                Err(kind) => Err(Breach::at(format!("the {what} of `{id}` was told to have failed: {kind:?}"), caller)),
             }
         }
+    }
+
+    /// Settles a delivery, and waits until the driver has told what came of it.
+    pub(crate) async fn outcome(&self, delivery: Delivery, settlement: Settlement) -> Verdict<Result<(), ErrorKind>> {
+        let Delivery { message, settler } = delivery;
+        let before = outcomes_of(&self.told.0.all(), &message, settlement).len();
+        settler.settle(settlement);
+        let what = format!("the {} of `{}` is told", settlement.name(), message.id);
+        let enough = |told: &[Tale]| outcomes_of(told, &message, settlement).len() > before;
+        let told = self.told.0.until(&self.stage, what, enough).await?;
+        outcomes_of(&told, &message, settlement).pop().ok_or_else(|| Breach::new("it was told, and then it was not"))
     }
 
     pub(crate) async fn ack(&self, delivery: Delivery) -> Verdict {
@@ -179,10 +183,16 @@ impl Hand {
     }
 }
 
-/// What was told of settlements of that attempt of that message.
-fn verdicts_on<'t>(told: &'t [Tale], message: &InboundMessage) -> Vec<&'t Tale> {
-    let is_of = |tale: &&Tale| matches!(tale, Tale::Settled { id, attempt, .. } if message.id == *id.as_str() && *attempt == message.attempt());
-    told.iter().filter(is_of).collect()
+/// What was told of that settlement of that attempt of that message.
+fn outcomes_of(told: &[Tale], message: &InboundMessage, of: Settlement) -> Vec<Result<(), ErrorKind>> {
+    let outcome = |tale: &Tale| match tale {
+        Tale::Settled { id, attempt, settlement, result } => {
+            let same = message.id == *id.as_str() && message.attempt() == *attempt && of == *settlement;
+            same.then_some(*result)
+        }
+        Tale::Fault { .. } | Tale::Healed => None,
+    };
+    told.iter().filter_map(outcome).collect()
 }
 
 /// What a delivery is known by.

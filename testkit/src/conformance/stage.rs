@@ -196,21 +196,17 @@ impl Stage {
         RetryPolicy::new(attempts).backoff(Backoff::Fixed).delay(self.short_delay())
     }
 
-    /// How much longer than that a delay may take: the broker's granularity, and what is granted for being late.
-    pub(crate) fn latest(&self, delay: Duration) -> Duration {
-        delay + self.0.capabilities.native_delay_granularity + self.0.timing.late
-    }
-
-    /// Whether a delay that began then has ended neither too early nor too late.
+    /// Whether a delay that was asked for between those times has ended neither too early nor too late.
     #[track_caller]
-    pub(crate) fn check_delay(&self, what: &str, begun: Instant, delay: Duration) -> Verdict {
-        let (waited, latest) = (begun.elapsed(), self.latest(delay));
+    pub(crate) fn check_delay(&self, what: &str, (before, after): (Instant, Instant), delay: Duration) -> Verdict {
+        let latest = delay + self.0.capabilities.native_delay_granularity + self.0.timing.late;
+        let (most, least) = (before.elapsed(), after.elapsed());
         // Brokers count in milliseconds.
-        if waited + Duration::from_millis(2) < delay {
-            return Err(Breach::new(format!("{what}: asked to wait {delay:?}, and it waited only {waited:?}")));
+        if most + Duration::from_millis(2) < delay {
+            return Err(Breach::new(format!("{what}: asked to wait {delay:?}, and it waited only {most:?}")));
         }
-        if waited > latest {
-            return Err(Breach::new(format!("{what}: asked to wait {delay:?}, and it waited {waited:?}")));
+        if least > latest {
+            return Err(Breach::new(format!("{what}: asked to wait {delay:?}, and it waited {least:?}")));
         }
         Ok(())
     }

@@ -184,7 +184,7 @@ async fn a_handler_can_ask_for_its_delay(stage: Stage) -> Verdict {
     script.journal.runs.until(&stage, "the first run", |runs| !runs.is_empty()).await?;
     let begun = Instant::now();
     ensure_eq!(app.ended(&published[0]).await?, Settlement::Ack, "how the message ended");
-    stage.check_delay("a retry that the handler asked for", begun, delay)?;
+    stage.check_delay("a retry that the handler asked for", (begun, begun), delay)?;
     ensure_eq!(script.journal.attempts_of(&published[0]), [1, 2], "the attempts of a message that asked for a delay");
     app.stop().await
 }

@@ -17,7 +17,7 @@ cases! { Bounded;
     as_many_can_be_in_flight_as_there_are_lanes,
     a_lane_gives_no_more_than_it_is_asked_for,
     nothing_is_received_before_the_first_poll,
-    what_was_never_started_is_not_charged,
+    what_was_never_started_is_not_charged [FreeRelease],
     a_release_is_not_charged [FreeRelease],
     a_run_that_was_cut_off_counts [CrashCounts],
     a_run_under_a_lost_connection_counts [CrashCounts, Cut],

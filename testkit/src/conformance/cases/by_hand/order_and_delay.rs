@@ -5,7 +5,7 @@ use std::time::Duration;
 use messaging::{Attempt, ErrorKind, Settlement, Step};
 use tokio::time::Instant;
 
-use crate::conformance::breach::{Verdict, ensure, ensure_eq};
+use crate::conformance::breach::{Breach, Verdict, ensure, ensure_eq};
 use crate::conformance::case::cases;
 use crate::conformance::hand::{attempt, id, ids};
 use crate::conformance::stage::Stage;
@@ -61,7 +61,7 @@ async fn a_retry_waits(stage: &Stage, step: Step) -> Verdict {
     let begun = Instant::now();
     delivery.settler.settle(Settlement::Retry { step, attempt: Attempt::new(2) });
     let retried = hand.start("the retry is delivered").await?;
-    stage.check_delay("a retry", begun, delay)?;
+    stage.check_delay("a retry", (begun, begun), delay)?;
     ensure_eq!(attempt(&retried), 2, "the attempt of a retry");
     hand.ack(retried).await
 }
@@ -85,9 +85,9 @@ async fn a_long_retry_does_not_hold_up_a_short_one(stage: Stage) -> Verdict {
         }
     }
     let first = hand.start("the short retry is delivered").await?;
-    stage.check_delay("a retry behind a longer one", begun, short)?;
+    stage.check_delay("a retry behind a longer one", (begun, begun), short)?;
     let second = hand.start("the long retry is delivered").await?;
-    stage.check_delay("a retry before a shorter one", begun, long)?;
+    stage.check_delay("a retry before a shorter one", (begun, begun), long)?;
     ensure_eq!(vec![id(&first), id(&second)], expected, "the order of two retries");
     Ok(())
 }
@@ -97,17 +97,19 @@ async fn a_delayed_publish_waits_and_holds_up_no_other(stage: Stage) -> Verdict 
     let process = stage.connected().await?;
     let queue = stage.queue("orders").await?;
     let mut hand = process.consume(&queue).await?;
-    let begun = Instant::now();
-    let mut expected = Vec::new();
+    let mut asked = Vec::new();
     for delay in [SECOND * 4, SECOND * 2, Duration::ZERO] {
-        let delay = delay.min(longest);
+        let (delay, before) = (delay.min(longest), Instant::now());
         let published = process.publish(process.message(&queue).delay(delay)).await?;
-        expected.push((published.as_str().to_owned(), delay));
+        asked.push((published.as_str().to_owned(), delay, (before, Instant::now())));
     }
-    for (expected, delay) in expected.into_iter().rev() {
+    while !asked.is_empty() {
         let delivery = hand.next("a delayed message is delivered").await?;
-        ensure_eq!(id(&delivery), expected, "what is delivered after {delay:?}");
-        stage.check_delay("a delayed publish", begun, delay)?;
+        let Some(index) = asked.iter().position(|(asked, ..)| *asked == id(&delivery)) else {
+            return Err(Breach::new(format!("`{}` was delivered twice", id(&delivery))));
+        };
+        let (_, delay, between) = asked.swap_remove(index);
+        stage.check_delay("a publish, beside others that are delayed for longer or shorter", between, delay)?;
         hand.ack(delivery).await?;
     }
     Ok(())
