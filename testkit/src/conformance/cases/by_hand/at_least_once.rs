@@ -136,6 +136,8 @@ async fn a_lost_connection_brings_back_only_what_was_in_flight(stage: Stage) -> 
     for delivery in taken {
         hand.ack(delivery).await?;
     }
+    // Not every broker confirms an ack: it is given the time to arrive.
+    sleep(stage.timing().quiet).await;
     process.cut().await?;
     drop(in_flight);
     let back = take_all(&stage, &mut hand).await?;
@@ -153,6 +155,8 @@ async fn what_is_told_of_a_settlement_after_a_lost_connection_is_true(stage: Sta
     let late = hand.start("the message is delivered").await?;
     let late_id = id(&late);
     process.cut().await?;
+    // By now the driver knows of it.
+    sleep(stage.timing().quiet).await;
     let done = hand.outcome(late, Settlement::Ack).await?.is_ok();
     let back = take_all(&stage, &mut hand).await?;
     let comes_back = back.iter().any(|(id, _)| *id == late_id);

@@ -88,12 +88,18 @@ async fn a_queue_is_consumed_again_after_a_lost_connection(stage: Stage) -> Verd
     let outside = stage.connected().await?;
     let queue = stage.queue("orders").await?;
     let mut hand = process.consume(&queue).await?;
-    for round in 1..=3 {
+    for _ in 0..3 {
         process.cut().await?;
         let published = outside.publish_some(&queue, 1).await?;
-        let delivery = hand.next("a message is delivered after a lost connection").await?;
-        ensure_eq!(id(&delivery), published[0], "what is delivered after {round} lost connections");
-        hand.ack(delivery).await?;
+        loop {
+            let delivery = hand.next("a message is delivered after a lost connection").await?;
+            let found = id(&delivery) == published[0];
+            // An ack that a cut follows at once may not have arrived, and its message comes again.
+            delivery.settler.settle(Settlement::Ack);
+            if found {
+                break;
+            }
+        }
     }
     // A queue of which it is told that it is not consumed is told to be consumed again.
     hand.told.0.until(&stage, "it is told that the queue is consumed again", |told| !is_stopped(told)).await.map(drop)
