@@ -1,5 +1,12 @@
 //! What messaging applications and drivers are tested with.
 //!
+//! | for | there is |
+//! |---|---|
+//! | the real graph of an application, in a test | [`TestApp`] |
+//! | what goes wrong between an application and its broker | [`FaultyDriver`], around any driver |
+//! | a network that can be cut | [`Relay`] |
+//! | every promise of the library, on a driver of your own | [`conformance`] |
+//!
 //! ```
 //! use std::time::Duration;
 //! use messaging::prelude::*;
