@@ -9,11 +9,12 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 V=${1:?version 310|40|43}; CMD=${2:?command}; shift 2
 BASE=${BROKERS_BASE:-$(cd "$HERE/../.." && pwd)/.brokers}
 case $V in
-  310) ROOT=/;            SUITE=;       AMQP=${RMQ310_PORT:-5710}; MGMT=${RMQ310_MGMT:-15710}; DIST=25710; EPMD=4310;;
-  40)  ROOT=$BASE/trixie; SUITE=trixie; AMQP=${RMQ40_PORT:-5740};  MGMT=${RMQ40_MGMT:-15740};  DIST=25740; EPMD=4340;;
-  43)  ROOT=$BASE/forky;  SUITE=forky;  AMQP=${RMQ43_PORT:-5743};  MGMT=${RMQ43_MGMT:-15743};  DIST=25743; EPMD=4343;;
+  310) ROOT=/;            SUITE=;       AMQP=${RMQ310_PORT:-5710};;
+  40)  ROOT=$BASE/trixie; SUITE=trixie; AMQP=${RMQ40_PORT:-5740};;
+  43)  ROOT=$BASE/forky;  SUITE=forky;  AMQP=${RMQ43_PORT:-5743};;
   *) echo "unknown version $V" >&2; exit 2;;
 esac
+MGMT=$((AMQP + 10000)) DIST=$((AMQP + 20000)) EPMD=$((AMQP - 1400))   # another port moves them all
 DATA=$BASE/run/rmq$V
 if [ "$ROOT" = / ]; then IN=$DATA; else IN=/srv/rmq; fi      # the data folder as the node sees it
 NODE=rmq$V@localhost

@@ -40,7 +40,7 @@ pub const MEMORY: Capabilities = Capabilities {
 
 /// RabbitMQ with quorum queues.
 ///
-/// A release is not counted, as on 4.3; before, it is. A run is cut off a minute before the broker's `consumer_timeout` of
+/// A release counts, as before 4.3; since, it does not. A run is cut off a minute before the broker's `consumer_timeout` of
 /// 30 min. The largest message is the broker's default `max_message_size` since 4.0, 16 MiB.
 pub const RABBITMQ: Capabilities = Capabilities {
     native_delay: true,
@@ -48,7 +48,7 @@ pub const RABBITMQ: Capabilities = Capabilities {
     native_delay_granularity: Duration::from_millis(1),
     max_in_process_delay: Duration::from_secs(5),
     delivery_count: DeliveryCount::Failures,
-    release_counts: false,
+    release_counts: true,
     crash_counts: true,
     max_run: Some(Duration::from_secs(29 * 60)),
     max_publish_delay: TWO_TO_THE_32_MS,
@@ -60,7 +60,7 @@ pub const RABBITMQ: Capabilities = Capabilities {
 
 /// RabbitMQ with classic queues: no delivery count, so a crash is not counted.
 pub const RABBITMQ_CLASSIC: Capabilities =
-    Capabilities { delivery_count: DeliveryCount::None, crash_counts: false, ..RABBITMQ };
+    Capabilities { delivery_count: DeliveryCount::None, release_counts: false, crash_counts: false, ..RABBITMQ };
 
 /// Amazon SQS.
 ///

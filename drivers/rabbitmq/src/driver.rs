@@ -120,7 +120,8 @@ impl MessagingDriver for RabbitMqDriver {
             native_delay_granularity: Duration::from_millis(1),
             max_in_process_delay: Duration::from_secs(5),
             delivery_count: if counts { DeliveryCount::Failures } else { DeliveryCount::None },
-            release_counts: false,
+            // Before 4.3 the broker counts what is given back; which version it is, is not known yet.
+            release_counts: counts,
             crash_counts: counts,
             max_run: Some(Duration::from_secs(29 * 60)),
             max_publish_delay: LONGEST_DELAY,
@@ -206,6 +207,7 @@ impl MessagingDriver for RabbitMqDriver {
                 }
             };
             let _ = tokio::time::timeout(CLOSE_LIMIT, flushed).await;
+            intakes.iter().for_each(|intake| intake.closed.cancel());
         }
         self.closing.cancel();
         if let Some(connected) = connected {

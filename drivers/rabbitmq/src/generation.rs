@@ -118,6 +118,9 @@ impl Generation {
     /// `consuming` until the broker ends it; otherwise until all is settled.
     async fn work(&mut self, consuming: bool) -> Result<(), Error> {
         loop {
+            if self.intake.closed.is_cancelled() {
+                return Err(error::closed("settling"));
+            }
             if self.intake.stop.is_cancelled() && !self.stopping {
                 self.stop().await?;
             }
@@ -127,6 +130,7 @@ impl Generation {
             self.write_acks_if_due().await?;
             let wake = self.next_wake();
             tokio::select! {
+                () = self.intake.closed.cancelled() => return Err(error::closed("settling")),
                 () = self.intake.stop.cancelled(), if !self.stopping => (),
                 Some(note) = self.notes.recv() => self.take_notes(note).await?,
                 item = next(&mut self.consumer) => self.take_deliveries(item).await?,

@@ -23,6 +23,8 @@ pub(crate) struct Intake {
     pub(crate) buffer: Buffer,
     /// Cancelled when receiving ends.
     pub(crate) stop: CancellationToken,
+    /// Cancelled when the driver closes: nothing can be settled any more.
+    pub(crate) closed: CancellationToken,
     /// Told at the first poll of a lane; before it, nothing is received.
     pub(crate) wanted: Notify,
     lanes: AtomicUsize,
@@ -42,6 +44,7 @@ impl Intake {
             stopping: Arc::clone(&options.stopping),
             buffer: Buffer::new(options.concurrency),
             stop: CancellationToken::new(),
+            closed: CancellationToken::new(),
             wanted: Notify::new(),
             lanes: AtomicUsize::new(options.concurrency),
             pending: AtomicUsize::new(0),

@@ -49,7 +49,7 @@ impl Settler for RabbitMqSettler {
     }
 
     fn still_ours(&self) -> bool {
-        !self.side.dead.load(Ordering::Acquire)
+        !self.side.dead.load(Ordering::Acquire) && !self.intake.closed.is_cancelled()
     }
 }
 

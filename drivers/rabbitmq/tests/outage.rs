@@ -12,14 +12,10 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Trial};
 use messaging::driver::MessagingDriver;
 use messaging::{ErrorKind, OutboundMessage, Settlement};
-use support::{Raw, Told, config, connected, next, trial, unique};
+use support::{Raw, Script, Told, config, connected, next, trial, unique};
 
 async fn script(arguments: &str) {
-    let script = std::env::var("RABBITMQ_SCRIPT").unwrap();
-    let command = format!("{script} {arguments}");
-    let run = move || std::process::Command::new("bash").args(["-c", &command]).output().unwrap();
-    let output = tokio::task::spawn_blocking(run).await.unwrap();
-    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    Script::given().expect("RABBITMQ_SCRIPT").run(arguments).await.unwrap();
 }
 
 async fn nothing_confirmed_is_lost_over(url: String, end: &'static str) {

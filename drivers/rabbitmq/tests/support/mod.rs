@@ -12,12 +12,29 @@ use lapin::types::FieldTable;
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use libtest_mimic::{Arguments, Trial};
 use messaging::driver::{DriverEvents, Fault, Lane, MessagingDriver, SubscribeOptions, Subscription};
-use messaging::{Delivery, Error, InboundMessage, Settlement};
+use messaging::{BoxError, Delivery, Error, InboundMessage, Settlement};
 use messaging_rabbitmq::{RabbitMqConfig, RabbitMqDriver};
 
 /// Where the broker is; the tests show as ignored without.
 pub fn url() -> Option<String> {
     std::env::var("RABBITMQ_URL").ok()
+}
+
+/// What ends and starts the broker: the command in `RABBITMQ_SCRIPT`, which takes `kill`, `stop`, `start` and `ctl`.
+pub struct Script(String);
+
+impl Script {
+    pub fn given() -> Option<Self> {
+        std::env::var("RABBITMQ_SCRIPT").ok().map(Self)
+    }
+
+    pub async fn run(&self, arguments: &str) -> Result<(), BoxError> {
+        let command = format!("{} {arguments}", self.0);
+        let run = move || std::process::Command::new("bash").args(["-c", &command]).output();
+        let output = tokio::task::spawn_blocking(run).await??;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() { Ok(()) } else { Err(format!("{arguments}: {said}").into()) }
+    }
 }
 
 /// A test that needs the broker.
