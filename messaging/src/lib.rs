@@ -24,6 +24,7 @@ mod plugin;
 mod retry;
 mod scope;
 mod settlement;
+mod text;
 mod violation;
 mod wire_names;
 
@@ -44,6 +45,7 @@ pub use options::MessagingOptions;
 pub use plugin::MessagingPlugin;
 pub use retry::{Backoff, Jitter, RetryPlan, RetryPolicy};
 pub use settlement::{Reason, Settlement, Step};
+pub use text::Text;
 pub use violation::{Violation, ViolationKind};
 pub use wire_names::{DEFAULT_PREFIX, WireNames};
 

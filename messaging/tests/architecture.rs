@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// From the bottom to the top.
 const LAYERS: [&[&str]; 6] = [
-    &["message", "headers", "wire_names", "capabilities", "error", "duration", "violation"],
+    &["message", "headers", "text", "wire_names", "capabilities", "error", "duration", "violation"],
     &["settlement", "retry", "failure", "guard"],
     &["driver", "delivery", "codec"],
     &["consumer", "scope", "app"],

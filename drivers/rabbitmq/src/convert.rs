@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
-use messaging::{Attempt, Envelope, Error, ErrorKind, HeaderValue, MessageId, Native, WireNames};
+use messaging::{Attempt, Envelope, Error, ErrorKind, HeaderValue, MessageId, Native, Text, WireNames};
 
 /// The header that carries a message's key, which AMQP has no place for.
 const KEY: &str = "x-message-key";
@@ -75,7 +75,7 @@ pub(crate) fn decode(
         |value: &Option<ShortString>| value.as_ref().map(|value| value.to_string()).filter(|text| !text.is_empty());
     let id = text(properties.message_id()).map_or_else(MessageId::random, MessageId::from);
     let mut envelope = Envelope::with(id, Bytes::from(body));
-    envelope.message_type = text(properties.kind()).map(Arc::from);
+    envelope.message_type = text(properties.kind()).map(Text::from);
     envelope.content_type = text(properties.content_type()).map(Arc::from);
     let mut kept = FieldTable::default();
     for (name, value) in properties.headers().iter().flatten() {
@@ -260,7 +260,7 @@ mod tests {
         envelope.headers.insert(&*long, "1");
         assert_eq!(encode(&envelope).err().map(|error| error.kind()), Some(ErrorKind::Config));
         let mut envelope = Envelope::new("{}");
-        envelope.message_type = Some(Arc::from(long));
+        envelope.message_type = Some(Text::from(long));
         assert_eq!(encode(&envelope).err().map(|error| error.kind()), Some(ErrorKind::Config));
     }
 }

@@ -22,10 +22,15 @@ pub struct Slots(SmallVec<[Option<Instance>; 6]>);
 impl Slots {
     /// Puts an instance into its slot.
     pub(crate) fn put(&mut self, slot: usize, instance: Instance) {
-        if self.0.len() <= slot {
-            self.0.resize(slot + 1, None);
+        match self.0.get_mut(slot) {
+            Some(empty) => *empty = Some(instance),
+            None => {
+                while self.0.len() < slot {
+                    self.0.push(None);
+                }
+                self.0.push(Some(instance));
+            }
         }
-        self.0[slot] = Some(instance);
     }
 
     /// What was built, the last built first.

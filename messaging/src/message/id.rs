@@ -1,16 +1,17 @@
 use std::fmt;
-use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::text::Text;
+
 /// Identifies a message, on every copy of it; consumers deduplicate by it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MessageId(Arc<str>);
+pub struct MessageId(Text);
 
 impl MessageId {
     /// Takes an id that exists already.
     #[must_use]
-    pub fn new(id: impl Into<Arc<str>>) -> Self {
+    pub fn new(id: impl Into<Text>) -> Self {
         Self(id.into())
     }
 
@@ -18,7 +19,7 @@ impl MessageId {
     #[must_use]
     pub fn random() -> Self {
         let mut text = Uuid::encode_buffer();
-        Self(Arc::from(&*Uuid::now_v7().hyphenated().encode_lower(&mut text)))
+        Self(Text::from(&*Uuid::now_v7().hyphenated().encode_lower(&mut text)))
     }
 
     /// The id as text.

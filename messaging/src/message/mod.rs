@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::headers::Headers;
+use crate::text::Text;
 
 pub use id::MessageId;
 pub use inbound::{Attempt, InboundMessage};
@@ -25,7 +26,7 @@ pub struct Envelope {
     /// Identifies the message; a retry and a dead-letter copy keep it.
     pub id: MessageId,
     /// What the handlers are chosen by. Never empty: an empty type is no type.
-    pub message_type: Option<Arc<str>>,
+    pub message_type: Option<Text>,
     /// The media type of the body; absent means JSON.
     pub content_type: Option<Arc<str>>,
     /// Kafka's partition key, the message group of an SQS FIFO queue; other drivers carry it along.
@@ -56,11 +57,10 @@ impl Envelope {
     /// Drivers whose broker counts in another way keep their own account.
     #[must_use]
     pub fn size(&self) -> usize {
-        let text = |part: &Option<Arc<str>>| part.as_ref().map_or(0, |part| part.len());
         self.body.len()
             + self.key.as_ref().map_or(0, Bytes::len)
-            + text(&self.message_type)
-            + text(&self.content_type)
+            + self.message_type.as_ref().map_or(0, |message_type| message_type.len())
+            + self.content_type.as_ref().map_or(0, |content_type| content_type.len())
             + self.id.as_str().len()
             + self.headers.size()
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{Envelope, InboundMessage, MessageId};
 use crate::error::{Error, ErrorKind};
 use crate::headers::HeaderValue;
+use crate::text::Text;
 
 /// A message on its way to a queue; derefs to its [`Envelope`].
 ///
@@ -63,8 +64,8 @@ impl OutboundMessage {
 
     /// What the handlers are chosen by; empty is no type.
     #[must_use]
-    pub fn message_type(mut self, message_type: impl Into<Arc<str>>) -> Self {
-        self.envelope.message_type = Some(message_type.into()).filter(|text: &Arc<str>| !text.is_empty());
+    pub fn message_type(mut self, message_type: impl Into<Text>) -> Self {
+        self.envelope.message_type = Some(message_type.into()).filter(|text: &Text| !text.is_empty());
         self
     }
 
