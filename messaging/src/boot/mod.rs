@@ -4,7 +4,7 @@ mod prepared;
 mod registered;
 
 use std::any::TypeId;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::app::{Key, Lifetime, Registry, Requirement};
@@ -36,7 +36,11 @@ pub fn registration<C: Consumer>() -> Registration {
 }
 
 /// Every consumer, once: what was named, in that order, then what was discovered, by name.
-pub(crate) fn collect(named: Vec<Box<dyn Registered>>, discover: bool) -> Vec<Box<dyn Registered>> {
+pub(crate) fn collect(
+    named: Vec<Box<dyn Registered>>,
+    discover: bool,
+    registry: &mut Registry,
+) -> Vec<Box<dyn Registered>> {
     let mut found: Vec<_> = if discover { CONSUMERS.iter().map(|make| make().0).collect() } else { Vec::new() };
     // The order of linking differs between builds.
     found.sort_by_key(|consumer| consumer.full_name());
@@ -45,8 +49,23 @@ pub(crate) fn collect(named: Vec<Box<dyn Registered>>, discover: bool) -> Vec<Bo
             "`.discover()` found no consumer: a crate of consumers is linked only where something names it, as in `use my_consumers as _;`"
         );
     }
-    let mut seen: HashSet<TypeId> = HashSet::new();
-    named.into_iter().chain(found).filter(|consumer| seen.insert(consumer.id())).collect()
+    let mut seen: HashMap<TypeId, bool> = HashMap::new();
+    let mut consumers: Vec<Box<dyn Registered>> = Vec::new();
+    for consumer in named {
+        let ours = consumer.own().is_some();
+        match seen.insert(consumer.id(), ours) {
+            None => consumers.push(consumer),
+            Some(true) if ours => (),
+            Some(_) => {
+                let fix = "say one of `.consumer::<C>()` and `.consumer_from::<C>(…)`, once";
+                let problem = "is given twice, and once at least by a function: which of the two counts?";
+                registry.refuse(Violation::new(ViolationKind::Queue, problem, fix).subject(consumer.name()));
+            }
+        }
+    }
+    // What is named counts, also where it comes from another container.
+    consumers.extend(found.into_iter().filter(|consumer| seen.insert(consumer.id(), true).is_none()));
+    consumers
 }
 
 /// Tells the container what the consumers need, and refuses what is wrong whatever the options say.
@@ -192,10 +211,19 @@ fn prove_one(
         violations
             .push(Violation::new(ViolationKind::Options, problem, fix).subject(format!("{name} (queue `{queue}`)")));
     }
-    let concurrency = declaration.concurrency.map_or(options.concurrency, usize::from);
-    if declaration.concurrency.is_some() && concurrency > MOST_WORKERS {
-        let problem = format!("its concurrency is {concurrency}, and {MOST_WORKERS} are the most");
-        let fix = "a few hundred are many: each is a task, and a message in flight";
+    let concurrency = declaration.concurrency.unwrap_or(options.concurrency);
+    let wrong = match declaration.concurrency {
+        Some(0) => Some((
+            "its concurrency is 0, and nothing would be handled".to_owned(),
+            "say 1 or more, or nothing for the application's default; a process that only publishes says `consume(false)`",
+        )),
+        Some(many) if many > MOST_WORKERS => Some((
+            format!("its concurrency is {many}, and {MOST_WORKERS} are the most"),
+            "a few hundred are many: each is a task, and a message in flight",
+        )),
+        Some(_) | None => None,
+    };
+    if let Some((problem, fix)) = wrong {
         violations
             .push(Violation::new(ViolationKind::Options, problem, fix).subject(format!("{name} (queue `{queue}`)")));
     }

@@ -1,5 +1,3 @@
-use std::num::NonZeroUsize;
-
 use super::handlers::Handlers;
 use crate::app::Injectable;
 use crate::driver::DriverOptions;
@@ -22,7 +20,7 @@ pub struct Declaration {
     /// The queue.
     pub queue: String,
     /// How many messages it handles at once; the application's default where it says nothing.
-    pub concurrency: Option<NonZeroUsize>,
+    pub concurrency: Option<usize>,
     /// Where its dead letters go.
     pub dead_letter: DeadLetter,
     /// Options that only one driver understands.
@@ -53,10 +51,10 @@ impl Declaration {
         }
     }
 
-    /// Handles that many messages at once; 0 says nothing.
+    /// Handles that many messages at once; 0 is refused at boot.
     #[must_use]
     pub fn concurrency(mut self, concurrency: usize) -> Self {
-        self.concurrency = NonZeroUsize::new(concurrency);
+        self.concurrency = Some(concurrency);
         self
     }
 

@@ -154,7 +154,7 @@ impl Plugin for MessagingPlugin {
     fn configure(&mut self, registry: &mut Registry) {
         registry.add(Provider::external::<InboundMessage>());
         registry.add(Provider::value(self.broker.clone()));
-        self.consumers = collect(std::mem::take(&mut self.named), self.discover);
+        self.consumers = collect(std::mem::take(&mut self.named), self.discover, registry);
         declare(&self.consumers, registry);
         match &mut self.options {
             // What is known now is told now, with the graph.

@@ -17,8 +17,8 @@ use messaging::app::{Container, Plugin, Provider, Registry};
 use messaging::driver::MessagingDriver;
 use messaging::prelude::*;
 use messaging::{
-    Attempt, Backoff, Capabilities, ErrorKind, Jitter, OutboundMessage, QueueState, Reason, RetryPlan, Settlement,
-    Step, ViolationKind, driver_from_url,
+    Attempt, Backoff, BoxError, Capabilities, ErrorKind, Jitter, OutboundMessage, QueueState, Reason, RetryPlan,
+    Settlement, Step, ViolationKind, driver_from_url,
 };
 use messaging_memory::capabilities::{KAFKA, KAFKA_WITHOUT_RETRY_TOPICS, MEMORY, RABBITMQ, SQS};
 use messaging_memory::{Fault, MemoryDriver};

@@ -11,6 +11,38 @@ async fn a_consumer_that_is_named_twice_is_subscribed_once() {
 }
 
 #[tokio::test]
+async fn a_consumer_that_is_named_and_comes_from_a_function_is_refused() {
+    let given = |_| async { Ok::<_, BoxError>(Arc::new(Two)) };
+    let plugin = || MessagingPlugin::configure(MemoryDriver::new());
+    let expected = ["Two: is given twice, and once at least by a function: which of the two counts?"];
+    for plugin in [
+        plugin().consumer::<Two>().consumer_from(given),
+        plugin().consumer_from(given).consumer::<Two>(),
+        plugin().consumer_from(given).consumer_from(given),
+    ] {
+        assert_eq!(refused(Application::builder().plugin(plugin)).await, expected);
+    }
+}
+
+const WORKERS: usize = 0;
+
+#[consumer("idlers", concurrency = WORKERS)]
+struct Idlers;
+
+#[handlers]
+impl Idlers {
+    #[on_message]
+    async fn on_any(&self) {}
+}
+
+#[tokio::test]
+async fn a_constant_concurrency_of_zero_is_refused() {
+    let plugin = MessagingPlugin::configure(MemoryDriver::new()).consumer::<Idlers>();
+    let expected = ["Idlers (queue `idlers`): its concurrency is 0, and nothing would be handled"];
+    assert_eq!(refused(Application::builder().plugin(plugin)).await, expected);
+}
+
+#[tokio::test]
 async fn two_messaging_plugins_are_refused() {
     let plugin = || MessagingPlugin::configure(MemoryDriver::new());
     let builder = Application::builder().plugin(plugin().consumer::<Two>()).plugin(plugin().consumer::<Three>());
