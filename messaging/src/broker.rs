@@ -64,7 +64,7 @@ pub(crate) struct Link {
     pub(crate) driver: Arc<dyn MessagingDriver>,
     pub(crate) codecs: Codecs,
     pub(crate) names: WireNames,
-    pub(crate) consume: bool,
+    /// Of the queues that are consumed.
     pub(crate) events: Vec<Arc<Events>>,
 }
 
@@ -118,8 +118,7 @@ impl MessageBroker {
             .get()
             .map(|link| link.events.iter().map(|events| events.health()).collect())
             .unwrap_or_default();
-        let consume = self.0.link.get().is_some_and(|link| link.consume);
-        let consumed = !consume || queues.iter().all(|queue: &crate::QueueHealth| queue.state == QueueState::Consuming);
+        let consumed = queues.iter().all(|queue: &crate::QueueHealth| queue.state == QueueState::Consuming);
         Health { ready: self.0.connected.load(Ordering::Relaxed) && consumed, queues }
     }
 }

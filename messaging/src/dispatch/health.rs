@@ -68,6 +68,6 @@ pub struct QueueHealth {
 pub struct Health {
     /// Whether the driver is connected and every queue is consumed.
     pub ready: bool,
-    /// Each queue.
+    /// Each queue that is consumed; none in a process that only publishes.
     pub queues: Vec<QueueHealth>,
 }

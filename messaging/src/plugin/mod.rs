@@ -197,8 +197,11 @@ impl Plugin for MessagingPlugin {
             driver: Arc::clone(&setup.options.driver),
             codecs: setup.options.codecs.clone(),
             names: setup.names.clone(),
-            consume: setup.options.consume,
-            events: consumers.iter().map(|consumer| Arc::clone(consumer.events())).collect(),
+            events: consumers
+                .iter()
+                .filter(|_| setup.options.consume)
+                .map(|consumer| Arc::clone(consumer.events()))
+                .collect(),
         });
         self.running = Some(Running::new(setup, consumers));
         Ok(())

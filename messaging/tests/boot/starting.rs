@@ -98,7 +98,7 @@ async fn without_consuming_everything_is_checked_and_only_publishing_works() {
     assert_eq!((driver.published("one").len(), driver.pending("one")), (1, 1));
     let health = broker.health();
     assert!(health.ready);
-    assert_eq!(health.queues[0].state, QueueState::Starting);
+    assert_eq!(health.queues.len(), 0);
     app.stop().await;
     assert!(!broker.health().ready);
 }
