@@ -24,13 +24,20 @@ pub enum Runtime {
     MultiThread,
 }
 
+/// When a process ends that shall do no more than is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Published,
+    Drained,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub messages: usize,
     pub concurrency: usize,
     pub mode: Mode,
-    /// Ends the process when all is published: for callgrind, which counts what a whole process does.
-    pub publish_only: bool,
+    /// Where the process ends, if it does: for callgrind, which counts what a whole process does.
+    pub exit: Option<Exit>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,19 +108,24 @@ impl Run {
         let (began, allocated) = (clock.now(), allocations::counted());
         publish_all().await;
         let (published, allocated_by_publish) = (clock.now(), allocations::counted());
-        if self.publish_only {
-            std::process::exit(0);
-        }
+        self.exit_at(Exit::Published);
         work::open_gate();
         start().await;
         work::drained().await;
         let (drained, allocated_by_all) = (clock.now(), allocations::counted());
+        self.exit_at(Exit::Drained);
         let each = |before: u64, after: u64| (after - before) as f64 / self.messages as f64;
         Sample {
             publish: published - began,
             drain: drained - published,
             allocations_publish: each(allocated, allocated_by_publish),
             allocations_drain: each(allocated_by_publish, allocated_by_all),
+        }
+    }
+
+    fn exit_at(&self, exit: Exit) {
+        if self.exit == Some(exit) {
+            std::process::exit(0);
         }
     }
 }

@@ -39,7 +39,7 @@ fn main() {
     println!("|---|---|---|---|");
     let mut budgets = Vec::new();
     for (name, pair) in pairs {
-        let run = Run { messages, concurrency: 1, mode: Mode::Prefill, publish_only: false };
+        let run = Run { messages, concurrency: 1, mode: Mode::Prefill, exit: None };
         let samples = interleaved(&pair, rounds, |case| Runtime::CurrentThread.run(case, run));
         for (case, samples) in pair.iter().zip(&samples) {
             let publish = samples.iter().map(|sample| sample.publish.as_nanos() as f64 / messages as f64);

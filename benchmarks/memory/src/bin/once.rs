@@ -1,7 +1,7 @@
-//! One case, once, and no report: what callgrind runs.
+//! One case, once, and no report: what callgrind runs. It ends at the last message, before anything is stopped.
 
 use benchmark_memory::cases;
-use benchmark_memory::run::{Mode, Run, Runtime};
+use benchmark_memory::run::{Exit, Mode, Run, Runtime};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -13,7 +13,7 @@ fn main() {
         eprintln!("there is no case `{name}`; those of peers are there with the feature `peers`");
         std::process::exit(2)
     };
-    let publish_only = arguments.next().as_deref() == Some("--publish-only");
-    let run = Run { messages: messages.parse().unwrap(), concurrency: 1, mode: Mode::Prefill, publish_only };
+    let exit = if arguments.next().as_deref() == Some("--publish-only") { Exit::Published } else { Exit::Drained };
+    let run = Run { messages: messages.parse().unwrap(), concurrency: 1, mode: Mode::Prefill, exit: Some(exit) };
     Runtime::CurrentThread.run(&case, run);
 }

@@ -96,7 +96,7 @@ fn measure(options: &Options, runtime: Runtime, mode: Mode, concurrency: usize) 
         let named = options.only.as_deref().is_none_or(|only| only.split(',').any(|name| name == case.name));
         named && case.modes.contains(&mode)
     };
-    let run = |messages| Run { messages, concurrency, mode, publish_only: false };
+    let run = |messages| Run { messages, concurrency, mode, exit: None };
     let cases: Vec<Case> = cases::all().into_iter().filter(wanted).collect();
     // The round that warms up counts allocations; its times are not looked at.
     allocations::count(true);
