@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use benchmark_memory::budget::{line, median};
 use benchmark_memory::run::{Case, Mode, Run, Runtime, Sample, interleaved};
 use benchmark_memory::work::{OrderCreated, TYPE, gate, handle, sample};
-use messaging::app::{Key, Resolver};
+use messaging::app::{Key, Provider, Resolver};
 use messaging::prelude::*;
 use messaging::{
     ApplicationBuilder, BoxError, BoxFuture, Consumer, Declaration, FromMessage, HandlerEntry, HandlerTable, Handlers,
@@ -22,18 +22,24 @@ fn main() {
     let (messages, rounds) = if quick { (50_000, 7) } else { (200_000, 9) };
     let case = |name, run| Case { name, modes: &[Mode::Prefill], run };
     let pairs = [
-        ("growth-handlers", [
-            case("1 handler", |run| Box::pin(handlers::<1>(run))),
-            case("1,000 handlers", |run| Box::pin(handlers::<MANY>(run))),
-        ]),
-        ("growth-providers", [
-            case("1 provider", |run| Box::pin(providers(run, 1))),
-            case("1,000 providers", |run| Box::pin(providers(run, MANY))),
-        ]),
-        ("growth-queues", [
-            case("1 queue", |run| Box::pin(queues(run, 1))),
-            case("1,000 queues", |run| Box::pin(queues(run, MANY))),
-        ]),
+        (
+            "growth-handlers",
+            [
+                case("1 handler", |run| Box::pin(handlers::<1>(run))),
+                case("1,000 handlers", |run| Box::pin(handlers::<MANY>(run))),
+            ],
+        ),
+        (
+            "growth-providers",
+            [
+                case("1 provider", |run| Box::pin(providers(run, 1))),
+                case("1,000 providers", |run| Box::pin(providers(run, MANY))),
+            ],
+        ),
+        (
+            "growth-queues",
+            [case("1 queue", |run| Box::pin(queues(run, 1))), case("1,000 queues", |run| Box::pin(queues(run, MANY)))],
+        ),
     ];
     println!("| beside | publish ns | drain ns: median | best |");
     println!("|---|---|---|---|");
@@ -47,7 +53,8 @@ fn main() {
             let best = drain().fold(f64::INFINITY, f64::min);
             println!("| {} | {:.0} | {:.0} | {best:.0} |", case.name, median(publish), median(drain()));
         }
-        let ratios = samples[0].iter().zip(&samples[1]).map(|(one, many)| many.drain.as_secs_f64() / one.drain.as_secs_f64());
+        let ratios =
+            samples[0].iter().zip(&samples[1]).map(|(one, many)| many.drain.as_secs_f64() / one.drain.as_secs_f64());
         budgets.push(line(name, median(ratios), LIMIT));
     }
     println!();
@@ -69,11 +76,7 @@ async fn start(builder: ApplicationBuilder) -> Started {
 }
 
 /// Publishes every message, numbered from 0, where `target` says: through which application, to which queue, as which type.
-async fn publish<'t>(
-    run: Run,
-    started: &[Started],
-    target: impl Fn(usize) -> (usize, &'t str, &'t str),
-) -> Sample {
+async fn publish<'t>(run: Run, started: &[Started], target: impl Fn(usize) -> (usize, &'t str, &'t str)) -> Sample {
     let (order, mut message) = (&sample(), 0);
     let publish = || {
         let (application, queue, message_type) = target(message);
@@ -123,7 +126,7 @@ impl<const N: usize> Handlers for Handling<N> {
 }
 
 async fn handlers<const N: usize>(run: Run) -> Sample {
-    let plugin = MessagingPlugin::configure(MemoryDriver::new()).consumer::<Handling<N>>();
+    let plugin = MessagingPlugin::configure(MemoryDriver::new().recording(0)).consumer::<Handling<N>>();
     measure(run, Application::builder().plugin(plugin), |message| TYPES[scattered(message, N)]).await
 }
 
@@ -176,17 +179,12 @@ impl<const A: usize, const B: usize, const C: usize> Injectable for Numbered<A, 
     }
 }
 
-struct Provide {
-    builder: ApplicationBuilder,
-    left: usize,
-}
+#[derive(Default)]
+struct Provide(Vec<Provider>);
 
 impl Each for Provide {
     fn one<const A: usize, const B: usize, const C: usize>(&mut self) {
-        if self.left > 0 {
-            self.left -= 1;
-            self.builder = std::mem::take(&mut self.builder).provide::<Numbered<A, B, C>>();
-        }
+        self.0.push(Provider::of::<Numbered<A, B, C>>());
     }
 }
 
@@ -206,10 +204,11 @@ impl Needing {
 }
 
 async fn providers(run: Run, many: usize) -> Sample {
-    let mut provide = Provide { builder: Application::builder(), left: many };
+    let mut provide = Provide::default();
     hundreds(&mut provide);
-    let plugin = MessagingPlugin::configure(MemoryDriver::new()).consumer::<Needing>();
-    measure(run, provide.builder.plugin(plugin), |_| TYPE).await
+    let builder = provide.0.into_iter().take(many).fold(Application::builder(), ApplicationBuilder::add);
+    let plugin = MessagingPlugin::configure(MemoryDriver::new().recording(0)).consumer::<Needing>();
+    measure(run, builder.plugin(plugin), |_| TYPE).await
 }
 
 /// The consumer of one queue of an application.
@@ -255,7 +254,7 @@ impl Each for Subscribe {
 }
 
 async fn queues(run: Run, many: usize) -> Sample {
-    let driver = MemoryDriver::new();
+    let driver = MemoryDriver::new().recording(0);
     let mut started = Vec::new();
     for application in 0..many.div_ceil(CONSUMERS) {
         APPLICATION.set(application);

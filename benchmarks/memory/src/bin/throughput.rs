@@ -1,9 +1,9 @@
 //! The table of all cases, and the budgets that are held against peers.
 
+use benchmark_memory::allocations;
 use benchmark_memory::budget::{line, median};
 use benchmark_memory::cases;
 use benchmark_memory::run::{Case, Mode, Run, Runtime, Sample, interleaved};
-use benchmark_memory::allocations;
 
 const HELP: &str = "\
 throughput [--messages N] [--rounds N] [--only CASE,CASE] [--concurrency 1|10] [--mode prefill|pipe] [--runtime ct|mt]
@@ -27,7 +27,9 @@ fn main() {
         eprintln!("{error}\n\n{HELP}");
         std::process::exit(2)
     });
-    println!("| runtime | mode | at once | case | publish ns | drain ns: median | best | worst | total msg/s | allocations: publish | drain |");
+    println!(
+        "| runtime | mode | at once | case | publish ns | drain ns: median | best | worst | total msg/s | allocations: publish | drain |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut budgets = Vec::new();
     for runtime in [Runtime::CurrentThread, Runtime::MultiThread] {
@@ -100,8 +102,7 @@ fn measure(options: &Options, runtime: Runtime, mode: Mode, concurrency: usize) 
     let cases: Vec<Case> = cases::all().into_iter().filter(wanted).collect();
     // The round that warms up counts allocations; its times are not looked at.
     allocations::count(true);
-    let counted: Vec<Sample> =
-        cases.iter().map(|case| runtime.run(case, run(options.messages.min(COUNTED)))).collect();
+    let counted: Vec<Sample> = cases.iter().map(|case| runtime.run(case, run(options.messages.min(COUNTED)))).collect();
     allocations::count(false);
     let samples = interleaved(&cases, options.rounds, |case| runtime.run(case, run(options.messages)));
     let all = cases.into_iter().zip(samples).zip(counted);

@@ -102,7 +102,8 @@ async fn measure(
     app.start().await.unwrap();
     let broker = app.get::<MessageBroker>().await.unwrap();
     let (broker, order) = (&*broker, &sample());
-    let sample = run.measure(|| async move { drop(broker.publish("orders", order).message_type(TYPE).await.unwrap()) }).await;
+    let sample =
+        run.measure(|| async move { drop(broker.publish("orders", order).message_type(TYPE).await.unwrap()) }).await;
     app.stop().await;
     sample
 }
