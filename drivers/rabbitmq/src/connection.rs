@@ -128,7 +128,7 @@ impl Link {
             let why = self.watch(&connection).await;
             self.state.send_replace(State::Down);
             if self.closing.is_cancelled() {
-                let _ = timeout(CLOSE_LIMIT, connection.close(200, "closed".into())).await;
+                close(&connection).await;
                 break;
             }
             tracing::warn!(connection = self.direction, why, "the connection to RabbitMQ was lost");
@@ -187,6 +187,27 @@ impl Link {
             }
         }
     }
+}
+
+/// Closes a connection in order, where the broker answers in time.
+async fn close(connection: &Connection) {
+    let mut events = Box::pin(connection.events_listener());
+    // The broker ends the socket with its answer. Where the client sees the end first it calls that an error, and leaves
+    // who waits for the answer waiting.
+    let failed = async {
+        while let Some(event) = events.next().await {
+            if matches!(event, Event::Error(_)) {
+                return;
+            }
+        }
+    };
+    let closed = async {
+        tokio::select! {
+            _ = connection.close(200, "closed".into()) => (),
+            () = failed => (),
+        }
+    };
+    let _ = timeout(CLOSE_LIMIT, closed).await;
 }
 
 impl fmt::Debug for Link {

@@ -22,8 +22,6 @@ const PUBLISH_CHANNELS: usize = 8;
 const COPY_CHANNELS: usize = 4;
 /// How long a close waits for the subscriptions to settle.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
-/// How long a close waits for the channels to end after that.
-const END_LIMIT: Duration = Duration::from_secs(1);
 /// 2^32 − 1 ms.
 const LONGEST_DELAY: Duration = Duration::from_millis(u32::MAX as u64);
 
@@ -210,13 +208,6 @@ impl MessagingDriver for RabbitMqDriver {
             };
             let _ = tokio::time::timeout(CLOSE_LIMIT, flushed).await;
             intakes.iter().for_each(|intake| intake.closed.cancel());
-            // A connection that is closed while a channel waits for an answer is not closed in order.
-            let ended = async {
-                for intake in &intakes {
-                    intake.ended.cancelled().await;
-                }
-            };
-            let _ = tokio::time::timeout(END_LIMIT, ended).await;
         }
         self.closing.cancel();
         if let Some(connected) = connected {

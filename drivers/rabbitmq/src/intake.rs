@@ -25,8 +25,6 @@ pub(crate) struct Intake {
     pub(crate) stop: CancellationToken,
     /// Cancelled when the driver closes: nothing can be settled any more.
     pub(crate) closed: CancellationToken,
-    /// Cancelled when nothing is consumed any more, nor will be.
-    pub(crate) ended: CancellationToken,
     /// Told at the first poll of a lane; before it, nothing is received.
     pub(crate) wanted: Notify,
     lanes: AtomicUsize,
@@ -47,7 +45,6 @@ impl Intake {
             buffer: Buffer::new(options.concurrency),
             stop: CancellationToken::new(),
             closed: CancellationToken::new(),
-            ended: CancellationToken::new(),
             wanted: Notify::new(),
             lanes: AtomicUsize::new(options.concurrency),
             pending: AtomicUsize::new(0),

@@ -47,7 +47,6 @@ impl Subscriber {
     }
 
     async fn consume(self) {
-        let _ends = self.intake.ended.clone().drop_guard();
         let stop = &self.intake.stop;
         tokio::select! {
             () = stop.cancelled() => return,

@@ -98,8 +98,7 @@ async fn what_runs_can_be_settled_after_stop_receiving(stage: Stage) -> Verdict 
 async fn what_waits_for_a_retry_is_left_to_another_process(stage: Stage) -> Verdict {
     let (process, next) = (stage.connected().await?, stage.connected().await?);
     let queue = stage.queue("orders").await?;
-    // Longer than a network driver may take to close.
-    let delay = Duration::from_secs(4).min(stage.capabilities().longest_delay());
+    let delay = (Duration::from_secs(2)).min(stage.capabilities().longest_delay());
     let set = |options: &mut SubscribeOptions| _ = options.native_delays.insert(delay);
     let mut hand = process.consume_with(&queue, set).await?;
     let published = process.publish_some(&queue, 1).await?;
