@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -206,8 +207,12 @@ impl Generation {
     }
 
     async fn take_notes(&mut self, first: Note) -> Result<(), Error> {
-        if self.intake.stop.is_cancelled() && !self.stopping {
-            self.stop().await?;
+        if self.intake.stop.is_cancelled()
+            && !self.stopping
+            && let Err(error) = self.stop().await
+        {
+            self.tell_lost(first);
+            return Err(error);
         }
         let mut note = first;
         for _ in 0..BURST {
@@ -276,8 +281,13 @@ impl Generation {
             }
             return Ok(());
         }
-        if let Some(message) = self.give_back(tag, counts).await? {
-            self.intake.tell(&message, &settlement, Ok(()));
+        match self.give_back(tag, counts).await {
+            Ok(Some(message)) => self.intake.tell(&message, &settlement, Ok(())),
+            Ok(None) => (),
+            Err(error) => {
+                self.tell_lost(Note::Settled { tag, settlement });
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -340,9 +350,14 @@ impl Generation {
                 Err(_) => return Err(error::connection("ending a consumer: no answer")),
             }
         }
-        let waiting: Vec<_> = self.waiting.drain().collect();
-        for (tag, wait) in waiting {
-            self.end_wait(tag, wait).await?;
+        let mut waiting: VecDeque<_> = self.waiting.drain().collect();
+        while let Some((tag, wait)) = waiting.pop_front() {
+            if let Err(error) = self.end_wait(tag, wait).await {
+                // `die` tells them.
+                let now = Instant::now();
+                waiting.into_iter().for_each(|wait| _ = self.waiting.push(now, wait));
+                return Err(error);
+            }
         }
         Ok(())
     }
