@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the real graph of an application, in a test | [`TestApp`] |
 //! | what goes wrong between an application and its broker | [`FaultyDriver`], around any driver |
-//! | a network that can be cut | [`Relay`] |
+//! | a network that can be cut and stalled | [`Relay`] |
 //! | every promise of the library, on a driver of your own | [`conformance`] |
 //!
 //! ```

@@ -1,10 +1,9 @@
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// A network between a driver and its broker that a test can cut; a cheap handle, it ends with the last of them.
+/// A network between a driver and its broker that a test can cut and stall; a cheap handle, it ends with the last of them.
 ///
 /// It stands on a port of its own on loopback, with threads of its own: no runtime, no clock.
 ///
@@ -24,6 +23,15 @@ use std::thread;
 /// served.read_exact(&mut hello)?;
 /// assert_eq!(&hello, b"hello");
 ///
+/// relay.stall();
+/// client.write_all(b"later")?;
+/// served.set_nonblocking(true)?;
+/// assert!(served.read(&mut hello).is_err()); // nothing has come
+/// served.set_nonblocking(false)?;
+/// relay.pass();
+/// served.read_exact(&mut hello)?;
+/// assert_eq!(&hello, b"later");
+///
 /// relay.cut();
 /// assert_eq!(served.read(&mut hello)?, 0); // the broker's side is closed
 /// # Ok(()) }
@@ -39,8 +47,24 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Shared {
-    streams: Mutex<Vec<TcpStream>>,
-    ended: AtomicBool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    mode: Mode,
+    streams: Vec<TcpStream>,
+    refused: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Mode {
+    #[default]
+    Pass,
+    Stall,
+    Refuse,
+    End,
 }
 
 impl Relay {
@@ -56,11 +80,12 @@ impl Relay {
         let served = Arc::clone(&shared);
         thread::Builder::new().name("relay".into()).spawn(move || {
             for client in listener.incoming() {
-                if served.ended.load(Ordering::SeqCst) {
-                    return;
+                match served.admit() {
+                    Mode::End => return,
+                    Mode::Refuse => drop(client),
+                    // A client that cannot be served sees a connection that is closed.
+                    Mode::Pass | Mode::Stall => drop(client.and_then(|client| serve(&served, client, broker))),
                 }
-                // A client that cannot be served sees a connection that is closed.
-                let _ = client.and_then(|client| serve(&served, client, broker));
             }
         })?;
         Ok(Self(Arc::new(Inner { address, shared })))
@@ -74,14 +99,58 @@ impl Relay {
 
     /// Cuts every connection there is; new ones are relayed as before.
     pub fn cut(&self) {
-        self.0.shared.cut();
+        self.0.shared.lock().cut();
+    }
+
+    /// Keeps every connection, and lets no byte through, until it [passes](Self::pass) again.
+    pub fn stall(&self) {
+        self.0.shared.enter(Mode::Stall);
+    }
+
+    /// Cuts every connection there is, and closes each new one at once, until it [passes](Self::pass) again.
+    pub fn refuse(&self) {
+        self.0.shared.enter(Mode::Refuse);
+        self.cut();
+    }
+
+    /// Lets everything through, as at first; what was stalled goes on.
+    pub fn pass(&self) {
+        self.0.shared.enter(Mode::Pass);
+    }
+
+    /// How many connections were refused so far.
+    #[must_use]
+    pub fn refused(&self) -> usize {
+        self.0.shared.lock().refused
     }
 }
 
 impl Shared {
-    fn cut(&self) {
-        let streams = std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
-        for stream in streams {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, mode: Mode) {
+        self.lock().mode = mode;
+        self.changed.notify_all();
+    }
+
+    /// What is to become of a new connection.
+    fn admit(&self) -> Mode {
+        let mut state = self.lock();
+        state.refused += usize::from(state.mode == Mode::Refuse);
+        state.mode
+    }
+
+    fn wait_while_stalled(&self) {
+        let stalled = self.changed.wait_while(self.lock(), |state| state.mode == Mode::Stall);
+        drop(stalled.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl State {
+    fn cut(&mut self) {
+        for stream in self.streams.drain(..) {
             // One that is closed already is cut as well.
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -90,29 +159,31 @@ impl Shared {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.shared.ended.store(true, Ordering::SeqCst);
-        self.shared.cut();
+        self.shared.enter(Mode::End);
+        self.shared.lock().cut();
         // So that the thread that listens sees it.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-fn serve(shared: &Shared, client: TcpStream, broker: SocketAddr) -> io::Result<()> {
+fn serve(shared: &Arc<Shared>, client: TcpStream, broker: SocketAddr) -> io::Result<()> {
     let server = TcpStream::connect(broker)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let pairs = [(client.try_clone()?, server.try_clone()?), (server.try_clone()?, client.try_clone()?)];
-    shared.streams.lock().unwrap_or_else(PoisonError::into_inner).extend([client, server]);
+    shared.lock().streams.extend([client, server]);
     for (from, to) in pairs {
-        thread::Builder::new().name("relay".into()).spawn(move || pump(from, to))?;
+        let shared = Arc::clone(shared);
+        thread::Builder::new().name("relay".into()).spawn(move || pump(&shared, from, to))?;
     }
     Ok(())
 }
 
 /// Copies until one side is closed, then closes both.
-fn pump(mut from: TcpStream, mut to: TcpStream) {
+fn pump(shared: &Shared, mut from: TcpStream, mut to: TcpStream) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
+        shared.wait_while_stalled();
         if to.write_all(&buffer[..read]).is_err() {
             break;
         }

@@ -7,10 +7,9 @@ mod support;
 use async_trait::async_trait;
 use lapin::options::QueueDeleteOptions;
 use messaging::BoxError;
-use messaging_rabbitmq::{QueueType, RabbitMqConfig, RabbitMqDriver};
-use messaging_testkit::Relay;
+use messaging_rabbitmq::{QueueType, RabbitMqDriver};
 use messaging_testkit::conformance::{BrokerProcess, Client, Suite, TestBroker};
-use support::{Raw, Script};
+use support::{Raw, Script, config, relayed};
 
 struct Broker {
     url: Option<String>,
@@ -21,11 +20,8 @@ struct Broker {
 #[async_trait]
 impl TestBroker for Broker {
     fn client(&self) -> Client {
-        let url = self.url.as_deref().expect("RABBITMQ_URL");
-        let (before, host) = url.rsplit_once('@').expect("a user in RABBITMQ_URL");
-        let relay = Relay::to(host.trim_end_matches('/')).expect("a relay");
-        let config = RabbitMqConfig::new(&format!("{before}@{}", relay.address())).expect("a URL");
-        Client::new(RabbitMqDriver::new(config.queue_type(self.queue_type))).cut_by(move || {
+        let (relay, url) = relayed(self.url.as_deref().expect("RABBITMQ_URL"));
+        Client::new(RabbitMqDriver::new(config(&url).queue_type(self.queue_type))).cut_by(move || {
             relay.cut();
             std::future::ready(())
         })

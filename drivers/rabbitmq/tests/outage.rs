@@ -6,49 +6,73 @@
 mod support;
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Trial};
 use messaging::driver::MessagingDriver;
 use messaging::{ErrorKind, OutboundMessage, Settlement};
-use support::{Raw, Script, Told, config, connected, next, trial, unique};
+use support::{Raw, Script, Told, config, connected, next, trial, unique, until};
 
 async fn script(arguments: &str) {
     Script::given().expect("RABBITMQ_SCRIPT").run(arguments).await.unwrap();
 }
+
+/// How many are confirmed at least, before, in and after the outage.
+const MESSAGES: usize = 10_000;
 
 async fn nothing_confirmed_is_lost_over(url: String, end: &'static str) {
     let driver = Arc::new(connected(config(&url)).await);
     let (queue, told) = (unique("outage"), Arc::new(Told::default()));
     let mut subscription = driver.subscribe(told.options(&queue)).await.unwrap();
     driver.publish(OutboundMessage::raw(&*queue, "{}").id("first")).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let sent = Arc::new(Mutex::new(0));
-    for publisher in 0..20 {
-        let (driver, queue, sent) = (Arc::clone(&driver), queue.clone(), Arc::clone(&sent));
-        tokio::spawn(async move {
-            for number in 0..100 {
-                let message = OutboundMessage::raw(&*queue, "{}").id(format!("{publisher}-{number}"));
-                while driver.publish(message.clone()).await.is_err() {}
-                *sent.lock().unwrap() += 1;
-                tokio::time::sleep(Duration::from_millis(15)).await;
-            }
-        });
-    }
-    let outage = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+    // A broker that is killed forgets a queue, and what was confirmed in it, until its own tables are on the disk: seconds
+    // after the declaration, or now.
+    script("ctl eval 'catch mnesia:sync_log(), [dets:sync(T) || T <- dets:all()].'").await;
+    let (confirmed, over) = (Arc::new(Mutex::new(HashSet::new())), Arc::new(AtomicBool::new(false)));
+    let sum = &confirmed;
+    let enough = |count: usize| until(move || sum.lock().unwrap().len() >= count);
+    let publishers: Vec<_> = (0..20)
+        .map(|publisher| {
+            let (driver, queue) = (Arc::clone(&driver), queue.clone());
+            let (confirmed, over) = (Arc::clone(&confirmed), Arc::clone(&over));
+            tokio::spawn(async move {
+                for number in 0.. {
+                    let id = format!("{publisher}-{number}");
+                    let message = OutboundMessage::raw(&*queue, "{}").id(id.clone());
+                    while driver.publish(message.clone()).await.is_err() {}
+                    let mut confirmed = confirmed.lock().unwrap();
+                    confirmed.insert(id);
+                    if over.load(Ordering::SeqCst) && confirmed.len() >= MESSAGES {
+                        return;
+                    }
+                }
+            })
+        })
+        .collect();
+    let outage = async {
+        enough(500).await;
         script(end).await;
         script("start").await;
-    });
+        let before = confirmed.lock().unwrap().len();
+        enough(before + 500).await;
+        over.store(true, Ordering::SeqCst);
+        for publisher in publishers {
+            publisher.await.unwrap();
+        }
+        driver.publish(OutboundMessage::raw(&*queue, "{}").id("last")).await.unwrap();
+    };
     let mut seen = HashSet::new();
-    while seen.len() < 2_001 {
-        let delivery = next(&mut subscription).await;
-        seen.insert(delivery.message.id.to_string());
-        delivery.settler.settle(Settlement::Ack);
-    }
-    outage.await.unwrap();
-    support::until(|| *sent.lock().unwrap() == 2_000).await;
+    let handling = async {
+        // What was given back may come after the last one.
+        while !(seen.contains("last") && confirmed.lock().unwrap().is_subset(&seen)) {
+            let delivery = next(&mut subscription).await;
+            seen.insert(delivery.message.id.to_string());
+            delivery.settler.settle(Settlement::Ack);
+        }
+    };
+    tokio::join!(outage, handling);
     subscription.control.stop_receiving();
     driver.close().await.unwrap();
     Raw::new(&url).await.delete(&queue).await;

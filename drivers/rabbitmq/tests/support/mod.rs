@@ -14,6 +14,7 @@ use libtest_mimic::{Arguments, Trial};
 use messaging::driver::{DriverEvents, Fault, Lane, MessagingDriver, SubscribeOptions, Subscription};
 use messaging::{BoxError, Delivery, Error, InboundMessage, Settlement};
 use messaging_rabbitmq::{RabbitMqConfig, RabbitMqDriver};
+use messaging_testkit::Relay;
 
 /// Where the broker is; the tests show as ignored without.
 pub fn url() -> Option<String> {
@@ -67,6 +68,15 @@ pub async fn connected(config: RabbitMqConfig) -> RabbitMqDriver {
 
 pub fn config(url: &str) -> RabbitMqConfig {
     RabbitMqConfig::new(url).expect("a URL")
+}
+
+/// A relay in front of the broker, and the URL that goes through it.
+pub fn relayed(url: &str) -> (Relay, String) {
+    let (user, rest) = url.rsplit_once('@').expect("a user in RABBITMQ_URL");
+    let (host, vhost) = rest.split_once('/').map_or((rest, String::new()), |(host, vhost)| (host, format!("/{vhost}")));
+    let relay = Relay::to(host).expect("a relay");
+    let url = format!("{user}@{}{vhost}", relay.address());
+    (relay, url)
 }
 
 /// A client of its own, for what the driver does not do.
@@ -147,7 +157,8 @@ impl Told {
 pub async fn next(subscription: &mut Subscription) -> Delivery {
     let lane: &mut Box<dyn Lane> = &mut subscription.lanes[0];
     let mut taken = VecDeque::new();
-    poll_fn(|cx| lane.poll_next(cx, 1, &mut taken)).await.expect("not ended");
+    let polled = poll_fn(|cx| lane.poll_next(cx, 1, &mut taken));
+    tokio::time::timeout(Duration::from_secs(30), polled).await.expect("a delivery within 30 s").expect("not ended");
     taken.pop_front().expect("a delivery")
 }
 
