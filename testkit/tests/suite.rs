@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging::driver::{Ended, Lane, SubscribeOptions, Subscription};
@@ -53,6 +54,50 @@ fn a_broker_s_process_is_ended_and_started() {
         assert_eq!(report.to_string(), "1 passed, 0 failed, 0 ignored");
         assert!(killed.load(Ordering::SeqCst), "{case} ended no process");
     }
+}
+
+/// A broker of which only so many clients can be had.
+struct Scarce {
+    clients: AtomicUsize,
+    /// What becomes of those who ask for more.
+    beyond: fn() -> Client,
+}
+
+impl TestBroker for Scarce {
+    fn client(&self) -> Client {
+        let left = self.clients.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        left.map_or_else(|_| (self.beyond)(), |_| Client::new(MemoryDriver::new()))
+    }
+
+    fn timing(&self) -> Timing {
+        Timing::paused().limit(Duration::from_millis(300))
+    }
+}
+
+fn hang() -> Client {
+    loop {
+        std::thread::park();
+    }
+}
+
+fn refuse() -> Client {
+    panic!("no more clients")
+}
+
+#[test]
+fn a_client_that_cannot_be_had_fails_the_case() {
+    for (beyond, expected) in [(hang as fn() -> Client, "it did not end within 300ms"), (refuse, "no more clients")] {
+        let broker = Scarce { clients: AtomicUsize::new(1), beyond };
+        let report = Suite::new("scarce", broker).only("a_confirmed_publish_is_delivered").check();
+        let told: Vec<_> = report.failures().map(|(_, what)| what.to_owned()).collect();
+        assert!(told.len() == 1 && told[0].contains("P1") && told[0].contains(expected), "{told:?}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "the driver `scarce` cannot be asked what it can do: it did not end within 300ms")]
+fn a_driver_that_does_not_say_what_it_can_do_is_named() {
+    let _ = Suite::new("scarce", Scarce { clients: AtomicUsize::new(0), beyond: hang }).check();
 }
 
 /// A memory broker whose process ends; what it stores outlives it.

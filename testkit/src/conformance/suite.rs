@@ -109,7 +109,7 @@ impl Suite {
             let broker = &under_test.broker;
             let known = match broker.missing() {
                 Some(reason) => Err(reason),
-                None => Ok(Facts::of(&**broker)),
+                None => Ok(facts(under_test)),
             };
             for (index, case) in cases::all().enumerate() {
                 let name = format!("{}::{}", under_test.name, case.name());
@@ -132,6 +132,13 @@ impl Suite {
         }
         plans
     }
+}
+
+/// What has to be known before any case can be chosen.
+fn facts(DriverUnderTest { name, broker }: &DriverUnderTest) -> Facts {
+    let asked = Arc::clone(broker);
+    let facts = runner::apart(broker.timing().limit, move || Facts::of(&*asked));
+    facts.unwrap_or_else(|why| panic!("the driver `{name}` cannot be asked what it can do: {why}"))
 }
 
 impl Planned {
