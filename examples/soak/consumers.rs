@@ -29,7 +29,7 @@ impl Numbers {
         if message.run != ledger.run() {
             return Ok(()); // left behind by another run
         }
-        match (message.number + ledger.seed()) % 100 {
+        match message.number.wrapping_add(ledger.seed()) % 100 {
             0 => Err(format!("{} fails always", message.number).into()),
             1..=5 if attempt == Attempt::FIRST => Err(format!("{} fails once", message.number).into()),
             // In the ledger first, then acked: a crash between the two makes a duplicate and no gap.

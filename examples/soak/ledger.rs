@@ -2,7 +2,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +23,6 @@ struct Book {
 }
 
 /// How far a run is.
-#[derive(Clone, PartialEq)]
 pub(crate) struct Progress {
     confirmed: usize,
     ended: usize,
@@ -44,23 +43,23 @@ impl Ledger {
     pub(crate) fn resume(path: &Path) -> Result<Self, String> {
         let unreadable = |error: io::Error| format!("cannot read the ledger {}: {error}", path.display());
         let file = OpenOptions::new().read(true).append(true).open(path).map_err(unreadable)?;
-        let mut lines = BufReader::new(file.try_clone().map_err(unreadable)?).lines();
-        let first = lines.next().transpose().map_err(unreadable)?.unwrap_or_default();
-        let mut words = first.split(' ');
+        let mut text = String::new();
+        (&file).read_to_string(&mut text).map_err(unreadable)?;
+        // The process may have died in the middle of its last line: half a number is another number.
+        text.truncate(text.rfind('\n').map_or(0, |end| end + 1));
+        let mut lines = text.lines();
+        let mut words = lines.next().unwrap_or_default().split(' ');
         let (Some("run"), Some(run), Some(Ok(seed))) = (words.next(), words.next(), words.next().map(str::parse))
         else {
             return Err(format!("{} is no ledger of a soak run", path.display()));
         };
+        file.set_len(text.len() as u64).map_err(unreadable)?;
         let ledger = Self::new(run.to_owned(), seed, file);
         for line in lines {
-            let line = line.map_err(unreadable)?;
-            // The process may have died in the middle of its last line.
             if let Some((what, Ok(number))) = line.split_once(' ').map(|(what, number)| (what, number.parse())) {
                 ledger.book().enter(what, number);
             }
         }
-        // So that the next line starts a line.
-        ledger.book().file.write_all(b"\n").map_err(unreadable)?;
         Ok(ledger)
     }
 
@@ -116,6 +115,10 @@ impl Ledger {
         self.book().open()
     }
 
+    pub(crate) fn unconfirmed(&self, messages: u64) -> u64 {
+        messages.saturating_sub(self.book().confirmed.len() as u64)
+    }
+
     pub(crate) fn summary(&self) -> String {
         let book = self.book();
         let handled = book.ended.values().filter(|handled| **handled).count();
@@ -154,6 +157,13 @@ impl Book {
     /// How many are confirmed and have not ended.
     fn open(&self) -> u64 {
         self.confirmed.iter().filter(|number| !self.ended.contains_key(number)).count() as u64
+    }
+}
+
+impl Progress {
+    /// What only grows, and grows by nothing but progress: a publish that fails again is none.
+    pub(crate) fn steps(&self) -> usize {
+        self.confirmed + self.ended
     }
 }
 
