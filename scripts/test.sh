@@ -61,21 +61,8 @@ need cc 'install a C linker, such as the gcc package'
 cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 ||
   rustup component add rustfmt clippy || { echo 'scripts/test.sh needs rustfmt and clippy'; exit 1; }
 
-# Starts a broker, unless its address is set already. Without one its tests show as ignored; in CI that is a failure.
+# What could not be started: its tests show as ignored; in CI that is a failure.
 missing=()
-broker() {
-  local variable=$1
-  shift
-  [ -z "${!variable:-}" ] || return 0
-  say "broker for $variable"
-  if "$@" install >"$log/broker" 2>&1 && "$@" start >>"$log/broker" 2>&1; then
-    local url
-    url=$("$@" url) && export "$variable=$url" && started+=("$*") && echo "$variable is set" && return 0
-  fi
-  tail -n 20 "$log/broker"
-  missing+=("$variable")
-  if [ "${CI:-}" = true ]; then failed=$((failed + 1)); echo "FAILED: no broker for $variable"; fi
-}
 started=()
 
 # Runs the RabbitMQ tests on each version that is proven: all are installed first, then started, tested and stopped in turn.

@@ -1,4 +1,3 @@
-use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -55,24 +54,9 @@ impl From<String> for Text {
     }
 }
 
-impl From<&String> for Text {
-    fn from(text: &String) -> Self {
-        Self::from(&**text)
-    }
-}
-
 impl From<Arc<str>> for Text {
     fn from(text: Arc<str>) -> Self {
         Self(ArrayString::from(&text).map_or_else(|_| Repr::Shared(Arc::clone(&text)), Repr::Inline))
-    }
-}
-
-impl From<Text> for Arc<str> {
-    fn from(text: Text) -> Self {
-        match text.0 {
-            Repr::Inline(text) => Self::from(&*text),
-            Repr::Shared(text) => text,
-        }
     }
 }
 
@@ -82,18 +66,6 @@ impl Deref for Text {
     #[inline]
     fn deref(&self) -> &str {
         self.as_str()
-    }
-}
-
-impl AsRef<str> for Text {
-    fn as_ref(&self) -> &str {
-        self
-    }
-}
-
-impl Borrow<str> for Text {
-    fn borrow(&self) -> &str {
-        self
     }
 }
 
@@ -159,8 +131,6 @@ mod tests {
             for text in texts {
                 assert_eq!(text, *given);
                 assert_eq!(text, text.clone());
-                let shared: Arc<str> = text.into();
-                assert_eq!(&*shared, given);
             }
         }
         let mut texts = [Text::from("b".repeat(100)), Text::from("a")];

@@ -1,4 +1,5 @@
 use super::boot_error::BootError;
+#[cfg(unix)]
 use crate::violation::{Violation, ViolationKind};
 
 /// The operator's wish to stop: SIGINT and SIGTERM, or Ctrl-C where there are no signals.
@@ -40,7 +41,7 @@ impl Signals {
     }
 }
 
-#[cfg_attr(not(unix), allow(dead_code))]
+#[cfg(unix)]
 fn refused(error: std::io::Error) -> BootError {
     let problem = format!("cannot listen for signals: {error}");
     BootError::from(vec![Violation::new(ViolationKind::Options, problem, "use `start` and `stop` instead of `run`")])

@@ -18,9 +18,9 @@ pub(crate) use decode_error::DecodeError;
 
 /// Encodes and decodes payloads of one content type.
 ///
-/// JSON is built in; CBOR, MessagePack and others are a few lines over their serde crates.
+/// JSON is built in. Another format needs a serde crate whose deserializer is public, as that of `rmp-serde` for MessagePack.
 pub trait Codec: fmt::Debug + Send + Sync + 'static {
-    /// The content type it answers to, such as `application/cbor`.
+    /// The content type it answers to, such as `application/msgpack`.
     fn content_type(&self) -> &str;
 
     /// Encodes a payload.

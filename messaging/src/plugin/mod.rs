@@ -193,15 +193,12 @@ impl Plugin for MessagingPlugin {
             token: Arc::default(),
         };
         let consumers = self.prepare(container, &setup, proofs).await.map_err(BootError::from)?;
+        let consumed = if setup.options.consume { &*consumers } else { &[] };
         self.broker.link(Link {
             driver: Arc::clone(&setup.options.driver),
             codecs: setup.options.codecs.clone(),
             names: setup.names.clone(),
-            events: consumers
-                .iter()
-                .filter(|_| setup.options.consume)
-                .map(|consumer| Arc::clone(consumer.events()))
-                .collect(),
+            events: consumed.iter().map(|consumer| Arc::clone(consumer.events())).collect(),
         });
         self.running = Some(Running::new(setup, consumers));
         Ok(())
